@@ -1,7 +1,8 @@
 """Read and write ALIGNMENT.md; what `render` writes, `read` returns with the same values.
 
 People may edit the file. List items may be wrapped, a list may be prose, case and empty lines are ignored; but a missing or
-unknown heading is an error, because the text below it would be lost.
+unknown heading is an error, because the text below it would be lost. The alignment file of gulf-loop (`.claude/gulf-align.md`)
+is translated into this format first.
 """
 
 import json
@@ -130,15 +131,18 @@ def is_same_goal(goal: str, other: str) -> bool:
 
 
 def is_alignment(text: str) -> bool:
-    """Whether a text is meant as an alignment: its first line is the title."""
+    """Whether a text is meant as an alignment: it has the title, or the headings of gulf-loop."""
     first = next((line for line in text.split("\n") if line.strip()), "")
-    return first.strip().casefold() == TITLE.casefold()
+    return first.strip().casefold() == TITLE.casefold() or _is_gulf(text)
 
 
 def read(text: str) -> Alignment | str:
     """Parse a file's text; return the alignment, or a message with the line of the error. Never raises."""
     if len(text) > LARGEST:
         return f"it is longer than {LARGEST:,} characters"
+    if _is_gulf(text):
+        translated = "\n".join([TITLE, *_translate_gulf(text.splitlines())])
+        return re.sub(r"^line \d+: ", "", result) if isinstance(result := read(translated), str) else result
     if not is_alignment(text):
         return f"its first line is not `{TITLE}`"
     try:
@@ -253,3 +257,50 @@ def _strip_label(below: Sequence[str], label: str) -> str:
     """Return the text below an item, without its label in any spelling."""
     label_pattern = re.compile(rf"{label}[ \t]*:", re.IGNORECASE)
     return " ".join(label_pattern.sub("", line, count=1).strip() if label_pattern.match(line) else line for line in below).strip()
+
+
+# --- the file of gulf-loop ----------------------------------------------------------------------------------------
+
+_GULF_SECTIONS = {
+    "specification alignment": "Specification",
+    "process alignment": "Process",
+    "evaluation alignment": "Evaluation",
+    "gulf of envisioning — gap check": "Gap check",
+    "gulf of envisioning - gap check": "Gap check",
+}
+_GULF_PARTS = {
+    **{heading.casefold(): heading for parts in _LAYOUT.values() for heading in parts},
+    "behavioral checks": "Behavioural checks",
+    "capability gaps": "Capability",
+    "instruction gaps": "Instruction",
+    "intentionality gaps": "Intentionality",
+}
+"""Gulf-loop's headings and labels in lower case, and ours."""
+_GULF_EMPTY = {"", "none", "(none)", "n/a", "-", "[]"}
+_GULF_HEADING = re.compile(r"##[ \t]+(.*\S)[ \t]*")
+_GULF_LABEL = re.compile(r"[-*][ \t]+\*\*([^*]+?):?\*\*[ \t]*:?[ \t]*(.*)")
+
+
+def _is_gulf(text: str) -> bool:
+    """Whether a text is a gulf-loop alignment: its first second-level heading is one of the four."""
+    first = next((match for line in text.splitlines() if (match := _GULF_HEADING.fullmatch(line))), None)
+    return first is not None and first[1].casefold() in _GULF_SECTIONS
+
+
+def _translate_gulf(lines: Sequence[str]) -> Iterator[str]:
+    """Translate gulf-loop's format into ours, one item per command. Text after the four sections stays unchanged."""
+    section = ""
+    for line in lines:
+        heading, label = _GULF_HEADING.fullmatch(line), _GULF_LABEL.fullmatch(line.rstrip())
+        if heading:
+            section = _GULF_SECTIONS.get(heading[1].casefold(), "")
+            yield f"## {section or heading[1]}"
+        elif section and label:
+            part, content = _GULF_PARTS.get(label[1].strip().casefold(), label[1].strip()), label[2].strip()
+            bare = content[1:-1].strip() if content.startswith("[") and content.endswith("]") else content
+            spans = re.findall(r"`([^`]+)`", bare) if part == "Machine checks" else []
+            yield f"### {part}"
+            if bare.casefold().rstrip(".") not in _GULF_EMPTY:
+                yield from [f"- `{command}`" for command in spans] or [f"{'>' if part in {'Goal', 'Approach'} else '-'} {bare}"]
+        else:
+            yield line.removeprefix("  ") if section else line

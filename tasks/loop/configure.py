@@ -1,7 +1,7 @@
 """A loop's configuration, merged from all layers after consent to operator settings that the repository's files request.
 
 Files are helmsman.toml, pyproject.toml, RUBRIC.md, .claude/autochecks.sh and the goal file; also files of other loop tools
-(PROMPT.md with its promise, fix_plan.md).
+(PROMPT.md with its promise, fix_plan.md, gulf-loop's alignment).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +17,7 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.parsers.rubric import MOST_PROBLEMS, Problem, Rubric, find_conflicts, parse_front_matter, read_rubric, settings
 from helmsman.parsers.status import find_promises
 from helmsman.plain import one_line
+from helmsman.records.alignment import ALIGNMENT
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
 from helmsman.toml_text import find_line, parse_toml
@@ -34,6 +35,7 @@ DEEPEST_FRONT_MATTER = 20  # levels of nesting in front matter; YAML's reader sl
 RUBRIC = "RUBRIC.md"
 AUTOCHECKS = ".claude/autochecks.sh"
 _MARK = "---"
+GULF_ALIGNMENT = ".claude/gulf-align.md"
 PROMPTS = ".ralph/PROMPT.md", "PROMPT.md"
 PLANS = "fix_plan.md", "@fix_plan.md"  # next to the prompt
 
@@ -76,7 +78,7 @@ def agent_requests(top: Path, kind: str) -> Iterator[TrustRequest]:
 
 def repository_requests(top: Path) -> list[TrustRequest]:
     """All operator settings that the files in a checkout could request, for every preset and agent."""
-    layers = read_layers(top)
+    layers = [*read_layers(top), *foreign_layers(top)]
     requests = [
         *layer_requests(top, layers),
         *(request for kind in repository_agents(top) for request in agent_requests(top, kind)),
@@ -104,7 +106,7 @@ def configure(
     `stronger` layers come right after the request, `weaker` ones after the preset and before the defaults.
     """
     by_hand = [Layer(COMMAND_LINE, request.configuration), *stronger, Layer("environment", from_environment(own_environment()))]
-    file_layers, user_layers = read_layers(repository), read_user_layer()
+    file_layers, user_layers = [*read_layers(repository), *foreign_layers(repository)], read_user_layer()
     preset = choose_preset(repository, by_hand, file_layers, user_layers)
     preset_layers = [Layer(f"preset {preset.name}", preset.sheet.settings)] if preset else []
     file_layers = [_with_preset_patterns(layer, preset) for layer in file_layers]
@@ -273,6 +275,12 @@ def _refuse_bombs(path: Path, text: str) -> None:
             raise BrokenFile(path, f"line {line} is nested more than {DEEPEST_FRONT_MATTER} levels deep", line)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "tag", None):
             raise BrokenFile(path, f"line {line} has an alias or a tag; front matter is plain YAML", line)
+
+
+def foreign_layers(repository: Path) -> Iterator[Layer]:
+    """Layers that apply to every goal: gulf-loop's alignment, where there is no alignment file of ours."""
+    if _path_inside(repository, GULF_ALIGNMENT).is_file() and not _path_inside(repository, ALIGNMENT).is_file():
+        yield Layer(GULF_ALIGNMENT, {"alignment": GULF_ALIGNMENT})
 
 
 def prompt_layer(repository: Path, layers: Sequence[Layer]) -> list[Layer]:

@@ -12,6 +12,7 @@ from helmsman.records.request import LoopRequest
 from tasks.agents.catalogue import LoopSettings
 from tasks.loop.configure import configure, read_file, read_layers, resolve_goal_file
 from tasks.system.files import LARGEST_FILE
+from tests.unit.test_alignment_file import GULF
 
 pytestmark = pytest.mark.feature("E11")
 
@@ -279,3 +280,11 @@ def test_a_prompt_with_two_promises_is_refused_until_one_is_said(tmp_path: Path)
         configured(tmp_path)
     said = configured(tmp_path, completion={"promise": "<promise>PARSED</promise>"})
     assert said.config.completion.promise == "<promise>PARSED</promise>"
+
+
+def test_the_alignment_of_gulf_loop_is_used_if_there_is_no_other(tmp_path: Path) -> None:
+    bring(tmp_path, {".claude/gulf-align.md": GULF, "PROMPT.md": PROMPT})
+    config = configured(tmp_path).config
+    assert (config.goal, config.alignment) == ("Export the rows as CSV", ".claude/gulf-align.md")
+    (tmp_path / "ALIGNMENT.md").write_text("# Alignment of our wheels\n")
+    assert configured(tmp_path).config.alignment == "ALIGNMENT.md"

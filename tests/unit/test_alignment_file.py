@@ -158,6 +158,69 @@ def test_text_that_would_be_lost_is_an_error_with_its_line() -> None:
         assert why in found
 
 
+GULF = """\
+# Alignment contract
+
+## Specification Alignment
+- **Goal**: Export the rows as CSV
+- **Deliverables**: [a CSV export]
+- **Out of scope**:
+  - XLSX
+  - the web page
+
+## Process Alignment
+- **Approach**: The csv module
+  of the library
+- **Sequence**: write it, then document it
+- **Stack assumptions**: Python
+
+## Evaluation Alignment
+- **Machine checks**: [`pytest -q`, `make lint`]
+- **Behavioral checks**: it opens anywhere
+- **Edge cases**: none
+
+## Gulf of Envisioning — Gap Check
+- **Capability gaps**: None.
+- **Instruction gaps**: []
+- **Blocking questions**:
+  - [x] Which separator? The comma.
+  - Which encoding?
+
+## Loop completed — 2026-02-28 14:22:11 | iteration 23
+COMPLETED: the writer
+"""
+
+
+def test_an_alignment_of_gulf_loop_is_read_as_it_is() -> None:
+    found = read(GULF)
+    assert isinstance(found, Alignment), found
+    assert (found.goal, found.deliverables) == ("Export the rows as CSV", ("a CSV export",))
+    assert found.out_of_scope == ("XLSX", "the web page")
+    assert found.approach == "The csv module\nof the library"
+    assert found.sequence == (Stage(what="write it, then document it"),)
+    assert found.machine_checks == ("pytest -q", "make lint")
+    assert found.edge_cases == ()
+    assert [(one.question, one.answer) for one in found.questions] == [
+        ("Which separator?", "The comma."),
+        ("Which encoding?", None),
+    ]
+    assert found.more == "## Loop completed — 2026-02-28 14:22:11 | iteration 23\nCOMPLETED: the writer"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("- **Sequence**", "- **Steps**", "unknown heading 'Steps'; expected: Approach, Sequence"),
+        ("- **Approach**: The", "By the", "'By the csv module' is directly below a section;"),
+        ("## Evaluation Alignment\n", "", "unknown heading 'Machine checks'"),
+    ],
+)
+def test_what_would_be_lost_of_an_alignment_of_gulf_loop_is_reported(old: str, new: str, why: str) -> None:
+    found = read(GULF.replace(old, new))
+    assert isinstance(found, str), found
+    assert found.startswith(why) or why in found
+
+
 @pytest.mark.parametrize(
     "answered",
     [
