@@ -100,7 +100,7 @@ def find_leaks(secrets: list[PlantedSecret], surfaces: Iterator[tuple[str, bytes
     """Each secret that a surface holds, plain or in another form: kind, place planted, place found."""
     wanted = [(one, form.encode()) for one in secrets for needle in one.needles for form in forms(needle)]
     found = (
-        f"{one.kind}, planted in {one.context}, found in {where}"
+        f"{one.kind}, planted in {one.place}, found in {where}"
         for where, content in surfaces
         for one, form in wanted
         if form in content
