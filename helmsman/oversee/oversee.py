@@ -123,6 +123,7 @@ def _run_parts(run: _Overseer, progress: Progress, history: Sequence[IterationSu
     run.signals += alerts
     is_cycling = any(signal.rule in CYCLE_RULES for signal in run.signals)
     nothing: tuple[Diagnosis, tuple[Conflict, ...]] = ("none", ())
+    diagnosis: Diagnosis
     diagnosis, conflicts = guard("double bind", nothing, lambda: find_double_bind(find_conflicts(observed.orders), recent))
     run.alert("double bind", lambda: [double_bind_alert(diagnosis, conflicts, reported=earlier.conflicts)])
     if diagnosis == "none":
