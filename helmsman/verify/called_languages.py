@@ -120,13 +120,17 @@ def _python_script(batch: Sequence[Calls], tests: Sequence[str], mark: str) -> s
     return f"mark = {mark!r}\npaths = {paths!r}\nasked = {requests!r}\n{_load_program('python_calls.py.txt')}"
 
 
+def _resolve_python(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
+    return _resolve_imports(found, str, ".")
+
+
 PYTHON = Language(
     name="Python",
     query="python_calls",
     file=".helmsman-calls.py",
     tests=(".py",),
     is_source=is_python_source,
-    resolve=lambda found, _path, _paths: _resolve_imports(found, str, "."),
+    resolve=_resolve_python,
     cases=_python_cases,
     interpreter=_python_interpreter,
     script=_python_script,
@@ -185,13 +189,17 @@ def _javascript_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str)
     return f"const mark = {json.dumps(mark)};\nconst asked = {json.dumps(text)};\n{_load_program('javascript_calls.mjs')}"
 
 
+def _resolve_javascript(found: Found, path: str, paths: Collection[str]) -> Resolve:
+    return _resolve_imports(found, partial(_javascript_file, paths, path), "")
+
+
 JAVASCRIPT = Language(
     name="JavaScript",
     query="javascript_calls",
     file=".helmsman-calls.mjs",
     tests=(*_SUFFIXES, ".jsx", ".ts", ".tsx", ".mts", ".cts"),
     is_source=_is_javascript,
-    resolve=lambda found, path, paths: _resolve_imports(found, partial(_javascript_file, paths, path), ""),
+    resolve=_resolve_javascript,
     cases=_javascript_cases,
     interpreter=partial(_first_program, re.compile(r"(?:[\w./-]*/)?node(?=\s)"), "", "node"),
     script=_javascript_script,
@@ -262,12 +270,16 @@ def _go_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str) -> str:
     return program.replace('"MARK"', json.dumps(mark))
 
 
+def _is_go(path: str) -> bool:
+    return path.endswith(".go") and not path.endswith("_test.go")
+
+
 GO = Language(
     name="Go",
     query="go_calls",
     file="helmsman-calls/main.go",
     tests=("_test.go",),
-    is_source=lambda path: path.endswith(".go") and not path.endswith("_test.go"),
+    is_source=_is_go,
     resolve=_resolve_go,
     cases=_go_cases,
     interpreter=partial(_first_program, re.compile(r"(?:[\w./-]*/)?\bgo(?=\s)"), " run", "go run"),
