@@ -53,9 +53,10 @@ class Approver:
             for run in client.post("/flow_runs/filter", json={"flow_runs": wanted}).raise_for_status().json():
                 keyset = run["state"]["state_details"]["run_input_keyset"]
                 shown = client.get(f"/flow_runs/{run['id']}/input/{keyset['schema']}")
-                if f"{run['id']}/{keyset['response']}" != known and shown.is_success:
-                    described = client.get(f"/flow_runs/{run['id']}/input/{keyset['description']}")
-                    self.forms.append({**shown.json(), "description": described.json() if described.is_success else ""})
+                described = client.get(f"/flow_runs/{run['id']}/input/{keyset['description']}")
+                # the engine stores the schema first, then the description
+                if f"{run['id']}/{keyset['response']}" != known and shown.is_success and described.is_success:
+                    self.forms.append({**shown.json(), "description": described.json()})
                     return run["id"], keyset
             time.sleep(0.2)
         raise AssertionError(f"loop {loop} asks no question")
