@@ -50,9 +50,13 @@ def _as_tuple(value: Any) -> Any:
     return tuple(str(element) if type(element) is int else element for element in every)
 
 
+def _without_empty(texts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(text for text in texts if text)
+
+
 _IS_TEXT = _require(lambda text: not _NO_TEXT.search(text), "text without null characters and lone surrogates")
 Text = Annotated[str, _IS_TEXT, AfterValidator(lambda text: text.strip()[:LONGEST_DETAILS])]
-Texts = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), AfterValidator(lambda texts: tuple(filter(None, texts)))]
+Texts = Annotated[tuple[Text, ...], BeforeValidator(_as_tuple), AfterValidator(_without_empty)]
 Title = Annotated[Text, AfterValidator(lambda text: " ".join(text.split())[:LONGEST_TITLE]), _require(bool, "a title")]
 Id = Annotated[
     Text, _require(_ID.fullmatch, f"letters, digits and . _ / - (at most {LONGEST_ID}, the first one a letter or a digit)")

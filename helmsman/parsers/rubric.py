@@ -71,13 +71,13 @@ def read_rubric(text: str, first_line: int = 1) -> Rubric:
     lines, every = text.split("\n"), blocks(text)
     parts = _blocks_by_section(every)
     envisioning = _read_envisioning(every, lines)
-    read = [*read_checks(parts["Checks"]), *read_criteria(parts["Judge criteria"], lines)]
-    checks = tuple(item for item in read if isinstance(item, RubricItem) and isinstance(item.config, CheckConfig))
-    criteria = tuple(item for item in read if isinstance(item, RubricItem) and isinstance(item.config, CriterionConfig))
+    checks_read, criteria_read = [*read_checks(parts["Checks"])], [*read_criteria(parts["Judge criteria"], lines)]
+    checks = tuple(item for item in checks_read if isinstance(item, RubricItem))
+    criteria = tuple(item for item in criteria_read if isinstance(item, RubricItem))
     found = [
         _find_document_problems(every, lines),
         _find_section_problems(parts, envisioning, first_line),
-        (item for item in read if isinstance(item, Problem)),
+        (item for item in (*checks_read, *criteria_read) if isinstance(item, Problem)),
         _find_duplicates(((item.line, item.config.title) for item in checks), "the name {} is taken", "- **OTHER**: `COMMAND`"),
         _find_duplicates(((item.line, item.config.id) for item in criteria), "the id {} is taken", "[other-id]"),
     ]
