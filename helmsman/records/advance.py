@@ -246,8 +246,8 @@ def mark_undone_after(history: Sequence[IterationSummary], back_to: str) -> tupl
 
 _ANOTHER_WAY = Strategy(
     stance="pivot",
-    reasoning="the last work was taken back",
-    priorities=("Choose an approach that differs in kind from the one that was kept aside.",),
+    reasoning="the last work was rolled back",
+    priorities=("Choose an approach that differs in kind from that of the rolled-back work.",),
 )
 
 
