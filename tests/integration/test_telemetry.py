@@ -125,7 +125,7 @@ def test_the_standard_variables_say_whether_telemetry_is_wanted(environment: dic
 def test_an_unsupported_protocol_is_reported_and_nothing_is_sent() -> None:
     heard = list[str]()
     assert not is_enabled({ENDPOINT: "http://here", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, heard.append)
-    assert heard[0].endswith("not by grpc; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
+    assert heard[0].endswith("the OTLP protocol grpc is not supported; set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf")
 
 
 MISSING = """

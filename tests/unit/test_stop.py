@@ -99,7 +99,9 @@ def test_the_message_names_the_failing_checks_and_no_limit() -> None:
         "```\ntest_0\ntest_1\n```\n"
         "Go on with this. If you cannot, end with one line, `BLOCKED: ` or `CONTINUE: ` and the reason."
     )
-    assert "`pytest -q`, `lint` and 1 more fail, so the work is not done yet." in block_message([result, fails("lint"), fails("types")])
+    assert "`pytest -q`, `lint` and 1 more fail, so the work is not done yet." in block_message(
+        [result, fails("lint"), fails("types")]
+    )
 
 
 def test_the_message_names_failing_tests_or_the_end_of_the_output() -> None:

@@ -134,7 +134,7 @@ def test_a_failing_case_is_gone_if_no_test_ran(head: CheckReport) -> None:
     assert [case.outcome for case in outcome_table(head, ran(A), None, None, NAMES).cases] == ["GONE"]
     assert judged(ran(A), head) == ("inconclusive", ["no_test_ran", "unproven"])
     _, reasons = verdict(Runs(head, ran(A), outcome_table(head, ran(A), None, None, NAMES)))
-    assert reasons[-1].why == f"tests that failed on the base did not run on the head: {A}"
+    assert reasons[-1].why == f"tests that failed on the base did not run: {A}"
 
 
 def test_only_verified_ends_with_zero() -> None:
