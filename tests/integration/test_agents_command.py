@@ -47,7 +47,7 @@ def test_the_doctor_checks_the_agent_in_use(helmsman: CommandLine) -> None:
     ("options", "complaint"),
     [
         (("--agent", "codxe"), "there is no agent 'codxe'; did you mean codex?"),
-        (("--agent", "codex", "--set", "limits.cost_usd=5"), "limits.cost_usd is set, and codex cannot do it"),
+        (("--agent", "codex", "--set", "limits.cost_usd=5"), "limits.cost_usd is set, but codex does not support it"),
         (("--set", 'agent.command=["a"]'), "agent.command: only a template uses this, but agent.kind is claude"),
         (("--agent", "template", "--set", 'agent.command=["a", "{promt}"]'), "promt"),
     ],

@@ -243,5 +243,5 @@ def test_a_bare_repository_with_a_missing_head_uses_its_branches(tmp_path: Path)
 
 def test_a_repository_without_commits_is_an_error(tmp_path: Path) -> None:
     sh(tmp_path, "init", "--quiet")
-    with pytest.raises(OperatorError, match="no first commit"):
+    with pytest.raises(OperatorError, match="has no commit"):
         project_id(Repository(top=tmp_path, common=tmp_path / ".git", bare=False))
