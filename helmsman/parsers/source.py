@@ -84,7 +84,7 @@ class Source:
     @cached_property
     def tests(self) -> tuple[Test, ...]:
         """Tests that its runner would collect, regardless of the file's path."""
-        nodes = [*self._captured("test"), *(node for node in self._captured("test.marked") if self._is_marked(node, "test.mark"))]
+        nodes = [*self._captured("test"), *self._marked("test")]
         unique = {(node.start_byte, node.end_byte): node for node in nodes}
         suites, enclosing, found = self._captured("suite")[::-1], list["Node"](), list[Test]()
         for _, node in sorted(unique.items()):
@@ -129,9 +129,7 @@ class Source:
     @cached_property
     def inline_tests(self) -> tuple[tuple[int, int], ...]:
         """Byte ranges of modules for tests only: `#[cfg(test)] mod tests` in Rust."""
-        return tuple(
-            sorted(self._extent(node) for node in self._captured("inline.marked") if self._is_marked(node, "inline.mark"))
-        )
+        return tuple(sorted(map(self._extent, self._marked("inline"))))
 
     @cached_property
     def _spans(self) -> Mapping[str, "_Spans"]:
@@ -153,12 +151,10 @@ class Source:
             starts.append(start)
         return starts
 
-    def _is_marked(self, node: "Node", mark: str) -> bool:
-        return not self._mark_starts[mark].isdisjoint(self._starts(node))
-
-    @cached_property
-    def _mark_starts(self) -> Mapping[str, frozenset[int]]:
-        return {name: frozenset(node.start_byte for node in self._captured(name)) for name in ("test.mark", "inline.mark")}
+    def _marked(self, name: str) -> list["Node"]:
+        """Return the nodes with a mark among the attributes before them."""
+        marks = {node.start_byte for node in self._captured(f"{name}.mark")}
+        return [node for node in self._captured(f"{name}.marked") if not marks.isdisjoint(self._starts(node))]
 
     def _extent(self, node: "Node") -> tuple[int, int]:
         """Return a node's byte range with its attributes, decorators, and the block after a macro: `TEST(A, b) { … }`."""
