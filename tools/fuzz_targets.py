@@ -44,7 +44,7 @@ from helmsman.parsers.project import read_table
 from helmsman.parsers.pushes import filter_updates, read_allowed, read_forge, read_hook
 from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.shell import commands
-from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.source import is_test_file
 from helmsman.parsers.test_report import read_junit, read_summary
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.prompts.message import check_template

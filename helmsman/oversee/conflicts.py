@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from helmsman.oversee.imperatives import MEANING, PATTERNS, REPHRASINGS, WORDS, mask_quoted, stem
-from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.source import is_test_file
 from helmsman.records.control import Conflict, ConflictKind, Imperative
 
 MOST_CONFLICTS = 5

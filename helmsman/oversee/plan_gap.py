@@ -12,7 +12,7 @@ from helmsman.oversee.cycles import last_iterations
 from helmsman.oversee.detector import INSTRUCTIONS
 from helmsman.oversee.drift import display_path, paths_in, significant_words
 from helmsman.parsers.paths import Paths, is_visible_to_git
-from helmsman.parsers.test_files import language_of
+from helmsman.parsers.source import language_of
 from helmsman.records.control import IterationSummary, Movement
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import WorkingMemory

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from helmsman.parsers.shell import HOME, Command, commands, resolve_word
 from helmsman.parsers.shell_words import known_programs
-from helmsman.parsers.test_files import is_source, is_test_file
+from helmsman.parsers.source import is_source, is_test_file
 from helmsman.plain import word_set
 from helmsman.records.checks import CheckResult
 

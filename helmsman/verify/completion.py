@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from helmsman.config import CriterionConfig, JudgeConfig, LoopConfig
 from helmsman.parsers.plan_order import is_named_by, refers_to
-from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.source import is_test_file
 from helmsman.plain import clean
 from helmsman.prompts import render
 from helmsman.records.advance import failure_floor

@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from helmsman.config import InvariantsConfig
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import Place, Source, Test
-from helmsman.parsers.test_files import is_generated, is_source, is_test_file, is_test_support
+from helmsman.parsers.source import Place, Source, Test, is_generated, is_source, is_test_file, is_test_support
 from helmsman.records.checks import Finding, Weight
 from helmsman.texts import plural
 from helmsman.verify.commands import only_runs_tests

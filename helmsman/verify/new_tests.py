@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from helmsman.config import LoopConfig
 from helmsman.parsers.literals import text_of
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import Source, query_matches
-from helmsman.parsers.test_files import is_test_file, is_test_support, language_of
+from helmsman.parsers.source import Source, is_test_file, is_test_support, language_of, query_matches
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport
 from helmsman.records.iteration import Evidence

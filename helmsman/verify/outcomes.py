@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from helmsman.config import CheckConfig, InvariantsConfig
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.source import is_test_file
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun, Weight
 from helmsman.records.control import MOST_NAMES, IterationSummary

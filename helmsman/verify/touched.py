@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.test_files import is_only_tests, is_test_file, is_test_support
+from helmsman.parsers.source import is_only_tests, is_test_file, is_test_support
 from helmsman.toml_text import load_bundled, parse_toml
 from helmsman.verify.commands import path_in_repository, scripts_run_by, simple_commands
 

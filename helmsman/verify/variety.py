@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from helmsman.parsers.test_files import is_generated, is_test_file, is_test_support, language_of
+from helmsman.parsers.source import is_generated, is_test_file, is_test_support, language_of
 from helmsman.plain import word_set
 from helmsman.records.control import Variety
 from helmsman.toml_text import load_bundled

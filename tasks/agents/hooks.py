@@ -25,7 +25,7 @@ from helmsman.guardrails import Rules, is_fix
 from helmsman.guardrails.context import known_window
 from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.parsers.alignment_file import own_goal
-from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.source import is_test_file
 from helmsman.records.agent import Guarded
 from helmsman.records.events import StopAnswered, ToolGuarded
 from helmsman.records.state import LoopState

@@ -13,7 +13,7 @@ from helmsman.errors import OperatorError
 from helmsman.oversee.drift import measure_drift, task_of
 from helmsman.parsers.paths import is_visible_to_git, matches_any
 from helmsman.parsers.plan_order import noted_item
-from helmsman.parsers.test_files import is_generated, is_test_file
+from helmsman.parsers.source import is_generated, is_test_file
 from helmsman.records.agent import AgentCall, AgentOutcome, Change, Drift, Execution
 from helmsman.records.agents import prints_text
 from helmsman.records.checks import CheckReport, Finding, Judgement

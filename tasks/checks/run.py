@@ -13,7 +13,7 @@ from threading import Event
 from helmsman.config import CheckConfig, LoopConfig, SandboxConfig
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.parsers.failures import list_failures
-from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.source import is_test_file
 from helmsman.parsers.test_report import files_of, read_junit, read_summary
 from helmsman.records.agent import format_survivors
 from helmsman.records.checks import CheckReport, CheckResult

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from helmsman.errors import OperatorError
 from helmsman.parsers.security_scan import read_scan
-from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.source import is_test_file
 from helmsman.plain import word_set
 from helmsman.records.agent import Change
 from helmsman.records.checks import MOST_LEAKS, Leak, Scan, Weight

@@ -15,8 +15,7 @@ from typing import NamedTuple
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import Source, with_inline_tests
-from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.source import Source, is_test_file, with_inline_tests
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import required_tests

@@ -13,8 +13,7 @@ from itertools import islice
 from posixpath import dirname, join
 from typing import NamedTuple
 
-from helmsman.parsers.source import Source
-from helmsman.parsers.test_files import is_source, is_test_file, needs_text
+from helmsman.parsers.source import Source, is_source, is_test_file, needs_text
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, Probe, ProbeResult
 from helmsman.records.proof import Mutants

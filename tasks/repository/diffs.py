@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from helmsman.parsers.test_files import is_test_file
+from helmsman.parsers.source import is_test_file
 from helmsman.records.agent import Change
 from helmsman.verify.diff import FileDiff, Line, TreeDiff
 from tasks.repository.git import current_branch, git, git_bytes

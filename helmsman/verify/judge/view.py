@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from helmsman.parsers.test_files import is_source, is_test_file, is_test_support, language_of
+from helmsman.parsers.source import is_source, is_test_file, is_test_support, language_of
 from helmsman.records.checks import CheckResult, Finding
 from helmsman.records.proof import PastVerdict
 from helmsman.tokens import tokens, trim
