@@ -8,7 +8,7 @@ from helmsman.oversee.decide import Question
 from helmsman.records.decision import Outcome
 
 OUTCOMES = {outcome.name: outcome.value for outcome in Outcome}
-WAYS = {"wait": "wait", "go_on": "continue"}
+WAYS = {"wait": "wait", "proceed": "continue"}
 
 
 def ways_of(question: Question) -> list[str]:
