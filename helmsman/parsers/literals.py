@@ -40,6 +40,7 @@ MOST_ROWS = 500
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": ""}
 _LARGEST, _LARGEST_FLOAT = 2**53, 1e300  # above the first, JavaScript's numbers are inexact; JSON has no infinity
 _SURROGATES = range(0xD800, 0xE000)  # halves of characters
+_SEQUENCE_PATTERNS = frozenset(["array_pattern", "pattern_list", "tuple_pattern", "expression_list"])
 _DEEPEST = 20  # maximum chain of names, and nesting of literals
 
 
@@ -58,6 +59,10 @@ def descendants(node: "Node", *kinds: str) -> Iterator["Node"]:
         if child.type in kinds:
             yield child
         pending += child.named_children
+
+
+def _parts(node: "Node") -> list["Node"]:
+    return [child for child in node.named_children if child.type != "comment"]
 
 
 def value_of(node: "Node", env: Env, depth: int = 0) -> Any:
@@ -159,17 +164,16 @@ def _go_range_pairs(node: "Node", env: Env) -> list[tuple[Any, Any]]:
         return raise_unknown(node)
     if kind.type == "map_type":
         return [
-            (value_of(key, env), value_of(value, env)) for key, value in (child.named_children for child in body.named_children)
+            (value_of(key, env), value_of(value, env)) for key, value in (pair.named_children for pair in body.named_children)
         ]
     fields = [text_of(child.child_by_field_name("name")) for child in descendants(kind, "field_declaration")]
-    rows = (child for child in body.named_children if child.type != "comment")
-    return list(enumerate(_struct_values(child, fields, env) if fields else value_of(child, env) for child in rows))
+    return list(enumerate(_struct_values(row, fields, env) if fields else value_of(row, env) for row in _parts(body)))
 
 
 def _struct_values(element: "Node", fields: Sequence[str], env: Env) -> Env:
     """Return values by field; those that are not literals are left out."""
     body = element.named_children[0] if element.type == "literal_element" else element
-    values = [child for child in body.named_children if child.type != "comment"]
+    values = _parts(body)
     keyed = [(text_of(child.named_children[0]), child.named_children[1]) for child in values if child.type == "keyed_element"]
     fields_by_name = Env()
     for name, value in keyed or list(zip(fields, values, strict=False)):
@@ -182,9 +186,7 @@ def _match_pattern(pattern: "Node", value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the names in a pattern with their values. Raises NoLiteral."""
     if pattern.type in {"identifier", "shorthand_property_identifier_pattern"}:
         yield text_of(pattern), value
-    elif pattern.type in {"array_pattern", "pattern_list", "tuple_pattern", "expression_list"} and isinstance(
-        value, list | tuple
-    ):
+    elif pattern.type in _SEQUENCE_PATTERNS and isinstance(value, list | tuple):
         for inner, part in zip(pattern.named_children, _elements(value), strict=False):
             yield from _match_pattern(inner, part)
     elif pattern.type == "object_pattern" and isinstance(value, dict):
@@ -251,14 +253,12 @@ def _find_declared_value(name: "Node") -> "Node | None":
     """Return what a name is assigned in the nearest block around it."""
     node = name
     while (parent := node.parent) is not None:
-        statements = (
-            [child for child in parent.named_children if child.start_byte < node.start_byte] if parent.type in BLOCKS else []
-        )
-        assigned = [
-            child for statement in statements for child in (statement, *statement.named_children) if child.type in DECLARATORS
-        ]
         matching = [
-            child for child in assigned if text_of(child.child_by_field_name(DECLARATORS[child.type][0])) == text_of(name)
+            child
+            for statement in (parent.named_children if parent.type in BLOCKS else ())
+            if statement.start_byte < node.start_byte
+            for child in (statement, *statement.named_children)
+            if child.type in DECLARATORS and text_of(child.child_by_field_name(DECLARATORS[child.type][0])) == text_of(name)
         ]
         if matching:
             value = matching[-1].child_by_field_name(DECLARATORS[matching[-1].type][1])
@@ -322,17 +322,13 @@ _READERS: Mapping[str, Callable[["Node", Env, int], Any]] = {
     "true": lambda _node, _env, _depth: True,
     "false": lambda _node, _env, _depth: False,
     "undefined": lambda _node, _env, _depth: Word.UNDEFINED,
-    "property_identifier": lambda node, _env, _depth: (
-        _MATCHERS.get(text_of(node)) if text_of(node) in _MATCHERS else raise_unknown(node)
-    ),
+    "property_identifier": lambda node, _, __: _MATCHERS[text_of(node)] if text_of(node) in _MATCHERS else raise_unknown(node),
     "string_fragment": lambda node, _env, _depth: text_of(node),
     "interpreted_string_literal": _read_json,
     "raw_string_literal": lambda node, _env, _depth: text_of(node).strip("`"),
     "identifier": _read_identifier,
     "selector_expression": _read_go_field,
-    "array": lambda node, env, depth: [value_of(child, env, depth) for child in node.named_children if child.type != "comment"],
-    "object": lambda node, env, depth: dict(
-        _read_pair(child, env, depth) for child in node.named_children if child.type != "comment"
-    ),
+    "array": lambda node, env, depth: [value_of(part, env, depth) for part in _parts(node)],
+    "object": lambda node, env, depth: dict(_read_pair(part, env, depth) for part in _parts(node)),
     "unary_expression": _read_negative,
 }
