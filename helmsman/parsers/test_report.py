@@ -289,12 +289,10 @@ def runners() -> tuple[Runner, ...]:
 
 def find_runs(runner: Runner, lines: list[str]) -> list[Run]:
     """Return the runs of one runner. A run without a summary counts as a run of no test."""
-
-    def empty(pattern: str) -> list[Run]:
-        return [Run(number, run_counts(0, 0, 0, ())) for number, _ in matching(pattern, lines)] if pattern else []
-
-    found = list(_READERS[runner.reader](lines) if runner.reader else _summaries(runner, lines))
-    return [*found, *empty(runner.nothing)] or empty(runner.begins)[:1]
+    runs = list(_READERS[runner.reader](lines) if runner.reader else _summaries(runner, lines))
+    nothing = TestCounts()
+    runs += [Run(number, nothing) for number, _ in matching(runner.nothing, lines)] if runner.nothing else []
+    return runs or ([Run(number, nothing) for number, _ in matching(runner.begins, lines)][:1] if runner.begins else [])
 
 
 def _summaries(runner: Runner, lines: list[str]) -> Iterator[Run]:
