@@ -40,8 +40,7 @@ def helmsman_toml(
 def rubric_md(criteria: Sequence[str]) -> str:
     """The text of RUBRIC.md. Without criteria it only explains how to write them."""
     lines = [f"- [c{number}] {one_line(text)}" for number, text in enumerate(criteria, 1)]
-    # Parentheses at the end are options if they parse as such, else part of the sentence.
-    is_broken = [line.endswith((")", ").", "):")) and read_rubric(f"## Judge criteria\n{line}").problems for line in lines]
-    criteria_lines = [f"{line} ." if has_bad_options else line for line, has_bad_options in zip(lines, is_broken, strict=True)]
+    # what would be read as options or as a tick alone is made part of the sentence
+    criteria_lines = [f"{line} ." if read_rubric(f"## Judge criteria\n{line}").problems else line for line in lines]
     text = render("init_rubric", criteria=criteria_lines)
     return f"{text}\n"
