@@ -109,11 +109,8 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
         if state.config.steering.hooks:
             steering_context = steering(place, state, order.start, home, order.stop, order.item)
             session_steering, server = stack.enter_context(steering_context)
-            ports, token, settings_json = (
-                (server.port,),
-                {TOKEN: server.token},
-                settings(server, stop_seconds(state, order.item), variables),
-            )
+            ports, token = (server.port,), {TOKEN: server.token}
+            settings_json = settings(server, stop_seconds(state, order.item), variables)
         listener = ClaudeListener(order, environment, reader, allowed if is_priced else None, session_steering)
         command = Command([str(binary), "--settings", settings_json, *options], {**environment, **token})
         boxed = stack.enter_context(
