@@ -3,8 +3,6 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.oversee.answers import apply_answer
 from helmsman.oversee.decide import decide
@@ -236,7 +234,6 @@ RED_REPORT = report(check(passed=False))
 BLOCKING = Finding(
     rule="tests.deleted", weight=Weight.BLOCK, path="tests/a.py", line=3, message="test_a was deleted", honest="keep it"
 )
-WARNING = BLOCKING.model_copy(update={"weight": Weight.HINT})
 UNTRUE = Contradiction(layer="contradiction", said="I changed b.py", found="git shows no change in b.py", source="last message")
 
 
@@ -317,22 +314,6 @@ def test_three_test_only_iterations_are_a_request() -> None:
 def test_without_checks_the_proof_is_empty_if_the_operator_agreed() -> None:
     assert proof(sections={"checks": ()}, checks=report()).open
     assert not proof(sections={"checks": ()}, checks=None).open
-
-
-@given(
-    asks=st.booleans(),
-    checks=st.sampled_from([None, report(), RED_REPORT, GREEN_REPORT]),
-    findings=st.sampled_from([(), (WARNING,), (BLOCKING,), (WARNING, BLOCKING)]),
-    done=st.builds(DoneSignals, asked_in_row=st.integers(0, 9), test_only_in_row=st.integers(0, 9)),
-)
-def test_the_gate_opens_only_for_passing_checks_without_blocking_findings(
-    asks: bool, checks: Any, findings: Any, done: DoneSignals
-) -> None:
-    found = proof(done, claims=ASKED if asks else SILENT, checks=checks, findings=findings)
-    if found.open:
-        assert checks is GREEN_REPORT
-        assert BLOCKING not in findings
-        assert found.asked
 
 
 @pytest.mark.feature("V14")

@@ -23,7 +23,7 @@ from helmsman.memory.learned_guardrails import (
 )
 from helmsman.oversee.imperatives import read_imperatives
 from helmsman.records.agent import FailureClass
-from helmsman.records.control import Imperative, Movement
+from helmsman.records.control import Imperative
 from helmsman.records.lessons import Episode, Guardrail, Subject, TaskType
 from tests.unit.builders import NOW
 from tests.unit.guardrail_cases import (
@@ -211,15 +211,6 @@ def test_an_iteration_with_the_guardrail_counts_and_so_does_its_failure() -> Non
     found = update_after_iteration(update_after_iteration(guardrail(), failed), fine)
     assert (found.after_seen, found.after_of) == (1, 2)
     assert found.loaded_at == fine.at
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans(), st.sampled_from(Movement)), max_size=30))
-def test_failures_are_never_more_than_iterations(lived: list[tuple[bool, bool, Movement]]) -> None:
-    found = guardrail()
-    for number, (fails, checked, movement) in enumerate(lived):
-        errors = (failure(),) if fails else ()
-        found = update_after_iteration(found, episode(number, *errors, checked=checked, movement=movement, **CARRIED))
-    assert 0 <= found.after_seen <= found.after_of <= len(lived)
 
 
 # --- verdicts -----------------------------------------------------------------------------------------------------

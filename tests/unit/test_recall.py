@@ -8,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.memory.recall import (
-    MIN_CONFIDENCE,
-    MIN_SUCCESS,
     MOST_ANTIPATTERNS,
     MOST_LESSONS,
     POWER,
@@ -190,33 +188,12 @@ def test_recall_stays_within_the_allowance_and_the_numbers(those: list[SearchHit
     assert len(chosen) - warnings <= MOST_LESSONS
 
 
-@given(FOUND)
-def test_nothing_below_the_minima_or_of_no_concern_is_recalled(those: list[SearchHit]) -> None:
-    of = {one.lesson.id: one.lesson for one in those}
-    for one in recalled(those, PLENTY):
-        known = of[one.lesson]
-        assert known.confidence >= MIN_CONFIDENCE
-        assert known.success_rate >= MIN_SUCCESS
-        assert known.tier is Tier.SEMANTIC
-        assert not known.retired
-        assert known.project == "shop" or known.kind is not LessonKind.CONVENTION
-        assert one.text == known.text
-        assert 0 <= one.score <= max(known.successes, 1)
-
-
 @given(FOUND, st.integers(0, 400), st.randoms())
 def test_recall_does_not_depend_on_the_order_of_hits(those: list[SearchHit], allowance: int, drawn: Any) -> None:
     chosen = recalled(those, allowance)
     mixed = [*those, *those]
     drawn.shuffle(mixed)
     assert recalled(mixed, allowance) == chosen
-
-
-@given(FOUND)
-def test_this_project_comes_first_and_warnings_last(those: list[SearchHit]) -> None:
-    of = {one.lesson.id: one.lesson for one in those}
-    places = [(one.kind is LessonKind.ANTIPATTERN, of[one.lesson].project != "shop") for one in recalled(those, PLENTY)]
-    assert places == sorted(places)
 
 
 # What memory says in a prompt, and to people

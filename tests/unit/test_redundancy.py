@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.config import CheckConfig, CriterionConfig
 from helmsman.parsers.rubric import RubricItem
 from helmsman.records.checks import CheckReport
-from helmsman.verify.redundancy import KINDS, LEAST_REPORTS, Agreement, Uncovered, audit, kinds
+from helmsman.verify.redundancy import LEAST_REPORTS, Agreement, Uncovered, audit, kinds
 from tests.unit.builders import check
 
 pytestmark = pytest.mark.feature("V11")
@@ -91,15 +89,3 @@ def test_uncovered_classes_are_reported_with_earlier_failures() -> None:
     found = audit([], [CheckConfig(command="pytest"), CheckConfig(command="make check", name="all")], past)
     assert found.uncovered == (Uncovered("lint", 0), Uncovered("types", 3), Uncovered("build", 0))
     assert found.opaque == ("all",)
-
-
-@given(st.text(max_size=200) | st.lists(st.sampled_from([*KINDS, "/", " ", "-", "go", "npm", "."])).map("".join))
-def test_any_command_can_be_classified(command: str) -> None:
-    assert kinds(command) <= KINDS.keys()
-
-
-@given(st.lists(st.tuples(st.booleans(), st.booleans()), max_size=30))
-def test_agreement_needs_every_report(verdicts: list[tuple[bool, bool]]) -> None:
-    claimed = bool(audit([], [A, B], reports(*verdicts)).agreeing)
-    expected = len(verdicts) >= LEAST_REPORTS and all(one == other for one, other in verdicts) and (False, False) in verdicts
-    assert claimed == expected
