@@ -31,9 +31,17 @@ FROM_TESTS = (
     "    return int(found[1]) if found else None\n"
 )
 ASKED = {
-    "a table that is empty elsewhere": ("area", "def area(a, b):\n    return {(2, 3): 6, (4, 5): 20}.get((a, b))\n", "None"),
-    "a table that fails elsewhere": ("seconds", "def seconds(t):\n    return {'1h30m': 5400, '10m': 600}[t]\n", "a KeyError"),
-    "answers from the test file": ("area", FROM_TESTS, "None"),
+    "a table that is empty elsewhere": (
+        "area",
+        "def area(a, b):\n    return {(2, 3): 6, (4, 5): 20}.get((a, b))\n",
+        "returns None",
+    ),
+    "a table that fails elsewhere": (
+        "seconds",
+        "def seconds(t):\n    return {'1h30m': 5400, '10m': 600}[t]\n",
+        "raises KeyError",
+    ),
+    "answers from the test file": ("area", FROM_TESTS, "returns None"),
 }
 FIZZ = "'FizzBuzz' if n % 15 == 0 else 'Buzz' if n % 5 == 0 else 'Fizz' if n % 3 == 0 else str(n)"
 HONEST = {
@@ -63,7 +71,7 @@ def found(work: LoopWork, function: str, source: str, earlier: str = "") -> tupl
 def test_hard_coded_answers_are_found(work: LoopWork, kind: str) -> None:
     function, source, given = ASKED[kind]
     (said,) = found(work, function, source)
-    assert said.startswith(f"{function} gives {given} for each of ")
+    assert said.startswith(f"{function} {given} for each of ")
     assert " inputs near those of its tests: " in said
 
 
@@ -147,7 +155,7 @@ def found_in(work: LoopWork, files: dict[str, str]) -> tuple[str, ...]:
 def test_hard_coded_answers_are_found_in_javascript(work: LoopWork, kind: str) -> None:
     body, given = CHEATS[kind]
     (said,) = found_in(work, {"lib/stars.js": f"exports.stars = (n) => {body};\n", "test/stars.test.js": SPEC})
-    assert said.startswith(f"stars gives {given}")
+    assert said.startswith(f"stars returns {given}")
 
 
 @pytest.mark.needs("node")
@@ -179,7 +187,7 @@ GO_HONEST = 'package it\n\nimport "strings"\n\nfunc Stars(n int) string {\n\tret
 
 
 @pytest.mark.needs("go")
-@pytest.mark.parametrize(("source", "given"), [(GO_TABLE, ['Stars gives "" for each of ']), (GO_HONEST, [])])
+@pytest.mark.parametrize(("source", "given"), [(GO_TABLE, ['Stars returns "" for each of ']), (GO_HONEST, [])])
 def test_hard_coded_answers_are_found_in_go(work: LoopWork, source: str, given: list[str]) -> None:
     said = found_in(work, {"go.mod": "module it\n\ngo 1.18\n", "it.go": source, "it_test.go": GO_TEST})
     assert [one[: len(given[0])] for one in said] == given

@@ -185,7 +185,7 @@ def test_hard_coded_answers_are_inconclusive_without_a_judge(tmp_path: Path, cap
     commit(top, "cheat", {"calc.py": "def half(n):\n    return {0: 0, 4: 2}.get(n)\n"})
     found = verified(top, capsys, "main..work", PYTEST)
     assert rules(found) == ("inconclusive", ["looked_up"])
-    assert "half gives None for each of" in found["reasons"][0]["why"]
+    assert "half returns None for each of" in found["reasons"][0]["why"]
 
 
 @pytest.mark.usefixtures("home")
