@@ -220,7 +220,7 @@ def test_a_missing_store_is_created_again_and_its_copies_are_named(file: Path) -
     file.unlink()
     with open_store(url(file), NOW + DAY) as store:
         assert store.lessons() == []
-        assert "put memory.db.backup-2026-11-23 in its place" in store.warnings[0]
+        assert "replace it with memory.db.backup-2026-11-23" in store.warnings[0]
 
 
 def test_a_read_only_folder_is_an_error(file: Path) -> None:
