@@ -1,8 +1,9 @@
 """The watch that aborts a session which destroyed something.
 
 Guardrails deny far more, and deny it beforehand. Only irreversible damage counts here: a folder outside the working tree or its
-.git removed, or a branch on a remote overwritten. A command's text shows what it may have done. The file system confirms a
-removed folder, and git's output a push; without confirmation nothing is reported, because a false alarm ejects honest work.
+.git removed, a branch on a remote overwritten, a package published. A command's text shows what it may have done. The file system
+confirms a removed folder, git's output a push, and the exit status the rest; without confirmation nothing is reported, because a
+false alarm ejects honest work.
 """
 
 import glob
@@ -10,6 +11,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from posixpath import join, normpath
 from stat import S_ISDIR
@@ -17,6 +19,7 @@ from typing import NamedTuple
 
 from helmsman.config import CriticalConfig
 from helmsman.guardrails import Rules
+from helmsman.guardrails.commands import findings
 from helmsman.guardrails.git import git_of
 from helmsman.guardrails.paths import locate
 from helmsman.oversee.critical import EXCEEDED_AT
@@ -30,6 +33,10 @@ from tasks.system.environment import own_environment
 DESTROYED = "a destructive command ran: "
 _CACHE = ("cache", "node_modules")
 """Parts of the names of folders that are recreated automatically."""
+_ANYWHERE = word_set("localhost 127.0.0.1 [::1] 0.0.0.0 testpypi test.pypi file:")
+"""Words in a command that publishes only for a test."""
+_REVIEWED = ("gh pr",)
+"""Commands whose result a person still has to approve."""
 _FORCES = "-f --force --force-with-lease --mirror"
 _BRINGS = word_set("fetch pull remote")
 """git subcommands that also report forced updates, made by others."""
@@ -126,6 +133,8 @@ class Watch:
             has_overwritten = _UPDATED in result.output and not any(git_of(command).verb in _BRINGS for command in started.script)
             if has_overwritten and any(_is_forced_push(command, self._rules) for command in started.script):
                 damage = "it overwrote a remote branch by a forced git push"
+            elif published := next(filter(None, (_published_by(command, self._rules) for command in started.script)), ""):
+                damage = f"it published something ({published})"
         self._reason = f"{DESTROYED}{damage}" if damage else ""
 
 
@@ -175,6 +184,16 @@ def _removed_paths(script: Sequence[Command], rules: Rules) -> Iterator[str]:
             path = resolve_word(word, command.folder, rules.home or HOME)
             if path and UNKNOWN not in path and not any(name in path.lower() for name in _CACHE):
                 yield path
+
+
+def _published_by(command: Command, rules: Rules) -> str:
+    """What a command published, if it certainly succeeded in a script that succeeded; empty for nothing."""
+    rule = next((finding.rule for finding in findings((replace(command, wrappers=()),), rules)), None)
+    words = [word for word in command.arguments if not word.startswith("-")][:1]
+    label = " ".join((command.program, *words))[:60]
+    local = any(name in word for word in command.arguments for name in _ANYWHERE)
+    published = rule == "publish" and command.sure and not command.background and not local
+    return label if published and label not in _REVIEWED else ""
 
 
 def _is_forced_push(command: Command, rules: Rules) -> bool:

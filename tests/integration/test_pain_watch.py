@@ -173,9 +173,31 @@ def test_removal_of_a_real_folder_is_reported(tmp_path: Path) -> None:
     assert watching.pain == "a destructive command ran: it removed the working tree's .git"
 
 
-# what was overwritten -----------------------------------------------------------------------------------------
+# what was sent or overwritten -----------------------------------------------------------------------------------------
 
 PUSHED = "it overwrote a remote branch by a forced git push"
+SENT = [
+    ("python -m twine upload dist/*", "twine upload"), ("git add . && cargo publish", "cargo publish"),
+    ("gh release create v1", "gh release"), ("if true; then ls; fi; npm publish", "npm publish"),
+]  # fmt: skip
+HONEST = [
+    "npm publish --dry-run", "npm publish --registry http://localhost:4873", "twine upload --repository testpypi dist/*",
+    "deploy() { npm publish; }",
+    "npm publish || true", "npm publish &", "bash -c 'npm publish; true'", "git reset --hard", "git push -f",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "said"), SENT)
+def test_a_command_that_certainly_succeeded_is_reported(command: str, said: str) -> None:
+    assert Hearing().ran(command) == f"it published something ({said})"
+    assert Hearing().ran(command, failed=True) == Hearing().ran(command, background=True) == ""
+
+
+@pytest.mark.parametrize("command", HONEST)
+def test_an_uncertain_or_harmless_command_is_ignored(command: str) -> None:
+    assert Hearing().ran(command) == ""
+
+
 TOLD = " + 1a2b3c4...5d6e7f8 main -> main (forced update)\n"
 
 
@@ -199,6 +221,11 @@ def test_gits_output_shows_a_forced_push(command: str) -> None:
 )
 def test_a_push_that_overwrote_nothing_is_ignored(command: str, said: str) -> None:
     assert Hearing().ran(command, said=said) == ""
+
+
+def test_a_reason_has_no_part_of_a_secret() -> None:
+    token = "npm_" + "k9Rz2LqXw7Tb4VnYc8Hd3MfJp6Gs5QaEu1Wi"
+    assert Hearing().ran(f"npm publish --token {token}") == "it published something (npm publish)"
 
 
 # the session ----------------------------------------------------------------------------------------------------------
@@ -243,7 +270,7 @@ def test_a_path_relative_to_another_folder_is_ignored() -> None:
 def test_the_first_reason_is_kept() -> None:
     hearing = Hearing(*OLD)
     first = hearing.ran("rm -rf ~/projects", f"{HOME}/projects")
-    assert hearing.ran("rm -rf ~/.m2", f"{HOME}/.m2") == first != ""
+    assert hearing.ran("npm publish") == first != ""
 
 
 def test_a_disabled_event_is_ignored() -> None:
