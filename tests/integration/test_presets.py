@@ -280,7 +280,7 @@ def test_a_preset_is_shown_in_full(helmsman: CommandLine) -> None:
         "hat        architect            if the ladder asks for it",
         "setting    limits.iterations = 15",
         "check      all existing tests",
-        "First comes a test that fails because of this bug",
+        "Start with a test that fails because of this bug",
     ):
         assert words in told
     shown = plain(helmsman, "show", "bugfix")
