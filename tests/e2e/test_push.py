@@ -181,7 +181,7 @@ def test_a_label_becomes_a_loop_that_asks_in_its_issue_and_ends_as_a_pull_reques
     issue = scene.forge.open_issue("mallory", "There shall be an answer.", ["helmsman"])
     label = issue_event("github", "labeled", issue.number)
     assert scene.tell("issues", label) == f"accepted: issue #{issue.number} of {REPOSITORY}: labelled\n"
-    assert scene.tell("issues", label) == f"known already: issue #{issue.number} of {REPOSITORY}: labelled\n"
+    assert scene.tell("issues", label) == f"already known: issue #{issue.number} of {REPOSITORY}: labelled\n"
     assert eventually(lambda: any("/helmsman approve" in one.body for one in issue.comments), PATIENCE), scene.issue_runs()
     assert eventually(lambda: [run["state_name"] for run in scene.issue_runs()] == ["Suspended"], PATIENCE)
     hostile = comment_event("github", "/helmsman approve", 1, by="mallory", number=issue.number)
