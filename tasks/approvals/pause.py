@@ -4,11 +4,13 @@ Never use a plain pause: a run restarted while paused would pass its gate unansw
 """
 
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any
+from signal import SIGINT, pthread_kill
+from typing import Any, NoReturn
 from uuid import UUID
 
 import httpx
@@ -18,12 +20,13 @@ from prefect.client.schemas.objects import State, StateType
 from prefect.client.schemas.responses import SetStateStatus
 from prefect.client.schemas.sorting import FlowRunSort
 from prefect.exceptions import Pause, PrefectHTTPStatusError
+from prefect.flow_runs import pause_flow_run
 from prefect.input import RunInput
 from prefect.input.run_input import keyset_from_paused_state
 from prefect.logging import get_run_logger
-from prefect.states import Paused, Suspended
+from prefect.states import Suspended
 from prefect.utilities.engine import propose_state_sync
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from helmsman.errors import Cancelled, TransientError
 from helmsman.records.gates import Gate
@@ -62,33 +65,76 @@ def earlier_inputs(uid: str, gate: str) -> list[Mapping[str, Any]]:
 def pause(gate: Gate, form: type[BaseModel], description: str, wake: Wake) -> Mapping[str, Any] | None:
     """Show a form on this run and wait. Returns the unvalidated input, or None if something else ended the wait.
 
-    Like `pause_flow_run`, but it survives errors of the engine, and the state's message is the question, which the list of runs
-    shows. Under a worker the run is suspended, and the engine restarts it when the form is submitted: raises Pause.
+    Under a worker the run is suspended instead, and restarted by the engine: raises Pause.
     """
-    run, suspends = run_id(), is_under_a_worker()
+    if is_under_a_worker():
+        _suspend(gate, form, description)
+    run = run_id()
     key = _next_key(run, gate.key)
-    paused = (Suspended if suspends else Paused)(timeout_seconds=LONGEST_PAUSE, pause_key=key, message=gate.question)
-    keyset = keyset_from_paused_state(paused)
-    paused.state_details.run_input_keyset = {**keyset}
-    with suppress(*ENGINE_ERRORS), get_client(sync_client=True) as client:  # after an error the caller asks again
-        accepted = propose_state_sync(client, paused, flow_run_id=run)
-        if not accepted.is_paused():
-            raise TransientError("the engine does not pause this run", found=str(accepted), remedy="start it again")
-        _form_of(form, description).save(keyset)
-        if suspends:
-            message = "this loop waits for a person: %s To answer, choose Resume in the menu of this run."
-            get_run_logger().warning(message, gate.question)
-            raise Pause(state=accepted)
+    with _polling(run, form, wake) as cancelled:
+        try:
+            pause_flow_run(wait_for_input=_form_of(form, description), timeout=LONGEST_PAUSE, poll_interval=POLL_SECONDS, key=key)
+        except ENGINE_ERRORS:
+            _wait_for_engine(run)
+        except ValidationError:
+            _log.info("the form was filled in with an invalid value")
+        except KeyboardInterrupt as interrupt:
+            raise Cancelled(CANCELLED if cancelled.is_set() else "interrupted by a signal") from interrupt
+    with get_client(sync_client=True) as client:
+        return next(_inputs_of(client, run, key), None)  # a form that came first counts, whatever came later
+
+
+@contextmanager
+def _polling(run: UUID, form: type[BaseModel], wake: Wake) -> Generator[threading.Event]:
+    """Poll `wake` in a thread while the main thread waits for the engine. Yields an event that is set on a cancel."""
+    done, cancelled, main = threading.Event(), threading.Event(), threading.main_thread().ident or 0
+
+    def watch() -> None:
+        while not done.wait(POLL_SECONDS):
+            decision = wake()
+            if decision == CANCELLED:
+                cancelled.set()
+                pthread_kill(main, SIGINT)
+                return
+            if decision:
+                with suppress(*ENGINE_ERRORS), get_client(sync_client=True) as client:
+                    _submit(client, run, placeholder_input(form, decision))
+
+    thread = threading.Thread(target=watch, name="gate-watch", daemon=True)
+    thread.start()
+    try:
+        yield cancelled
+    finally:
+        done.set()
+        thread.join(timeout=POLL_SECONDS + 5)
+
+
+def _wait_for_engine(run: UUID) -> None:
+    """After the engine failed during the wait, poll until it is back and the run is no longer paused."""
     while True:
         time.sleep(POLL_SECONDS)
-        if (decision := wake()) == CANCELLED:
-            raise Cancelled(CANCELLED)
         with suppress(*ENGINE_ERRORS), get_client(sync_client=True) as client:
-            if decision:
-                _submit(client, run, placeholder_input(form, decision))
             state = client.read_flow_run(run).state
-            if state is None or state.is_running():
-                return next(_inputs_of(client, run, key), None)  # a form that came first counts, whatever came later
+            if state is None or not state.is_paused():
+                return
+
+
+def _suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
+    """Suspend the run until the form is submitted; the engine restarts it then. Raises Pause.
+
+    Like `suspend_flow_run`, but its state has a message: the question, which the list of runs shows.
+    """
+    run = run_id()
+    get_run_logger().warning("this loop waits for a person: %s To answer, choose Resume in the menu of this run.", gate.question)
+    state = Suspended(timeout_seconds=LONGEST_PAUSE, pause_key=_next_key(run, gate.key), message=gate.question)
+    keyset = keyset_from_paused_state(state)
+    state.state_details.run_input_keyset = {**keyset}
+    with get_client(sync_client=True) as client:
+        suspended = propose_state_sync(client, state, flow_run_id=run)
+    if not suspended.is_paused():
+        raise TransientError("the engine does not suspend this run", found=str(suspended), remedy="start it again")
+    _form_of(form, description).save(keyset)
+    raise Pause(state=suspended)
 
 
 def warn_rejected(problem: str) -> None:
