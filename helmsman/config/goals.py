@@ -178,8 +178,6 @@ class JudgeConfig(Section):
     """The judge's model."""
     rejections: int = Field(default=5, ge=1)
     """Rejections in a row before the loop waits for a person."""
-    timeout_seconds: float = Field(default=300, gt=0, le=3600)
-    """Time limit of one vote, in seconds."""
 
     @field_validator("criteria")
     @classmethod
@@ -237,8 +235,8 @@ class LimitsConfig(Section):
     calls_per_hour: int = Field(default=100, ge=1)
     """Agent calls in any 60 minutes; above it the loop waits and does not stop."""
     agent_failures: int = Field(default=3, ge=1)
-    """Failed agent calls in a row (crash, hang, refusal) before the loop stops. Outages and crashes cause a pause first
-    (breaker.cool_down_minutes)."""
+    """Failed agent calls in a row (crash, hang, refusal) before the loop stops. Outages and crashes cause a pause of 30
+    minutes first."""
     nesting: int = Field(default=0, ge=0, le=9)
     """Maximum depth of loops that are started inside this one. 0: the agent may start none."""
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from helmsman.config.base import STORED, Count, Dollars, OperatorKey, Owner, RepositoryKey, Section, Words, satisfies
+from helmsman.config.base import STORED, Count, OperatorKey, Owner, RepositoryKey, Section, Words, satisfies
 from helmsman.naming import OWN_BRANCHES, is_branch
 
 Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode", "events"]
@@ -56,10 +56,6 @@ class ClaudeConfig(Section):
     """Tools that are denied even when permissions are bypassed. The loop pushes, not the agent."""
     setting_sources: OperatorKey[tuple[Literal["user", "project", "local"], ...]] = ("project",)
     """Settings of the CLI that apply; `project` includes the repository's CLAUDE.md."""
-    max_cost_usd: Dollars = None
-    """Maximum US dollars of one call; the remaining budget of the loop limits it as well. They are computed from its tokens at
-    list prices while it works, and the call ends before its next tool call. For a model without a known price the CLI enforces
-    it."""
     timeout_minutes: float = Field(default=60, ge=1, le=240)
     """Time limit of one call, in minutes."""
     idle_timeout_minutes: float = Field(default=5, gt=0, le=120)

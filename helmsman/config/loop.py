@@ -28,8 +28,6 @@ class LoopConfig(Section):
     hidden: OperatorKey[goals.HiddenChecks] = ()
     """Checks that the agent never sees. They run in the clean checkout when it claims completion and before a merge; with
     `folder`, on your own files as well. All must exit with 0."""
-    baseline: bool = True
-    """Run the checks once before the first iteration, to show which pass; the agent is told which fail."""
     allow_no_checks: bool = False
     """Allow a start without checks. Nothing is verified then, and the loop says so."""
     completion: goals.CompletionConfig = goals.CompletionConfig()
@@ -48,7 +46,6 @@ class LoopConfig(Section):
     context: infrastructure.ContextConfig = infrastructure.ContextConfig()
     limits: goals.LimitsConfig = goals.LimitsConfig()
     detect: oversight.DetectConfig = oversight.DetectConfig()
-    breaker: oversight.BreakerConfig = oversight.BreakerConfig()
     ladder: oversight.LadderConfig = oversight.LadderConfig()
     pain: oversight.CriticalConfig = oversight.CriticalConfig()
     usage_limit: goals.UsageLimitConfig = goals.UsageLimitConfig()
@@ -84,7 +81,7 @@ def _without_old_keys(values: Any) -> Any:
     """Remove obsolete keys from a configuration stored by an older version. Other values are returned unchanged."""
     if not isinstance(values, Mapping):
         return values
-    kept = dict(cast("Mapping[str, Any]", values))
+    kept = {key: value for key, value in cast("Mapping[str, Any]", values).items() if key not in OLD_KEYS}
     for key in OLD_KEYS:
         section, _, name = key.rpartition(".")
         table = kept.get(section)

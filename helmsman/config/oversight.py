@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from helmsman.config.base import LONGEST_HOURS, Section
+from helmsman.config.base import Section
 
 DetectorName = Literal[
     "denied", "limit_cycle", "recurring_trees", "oscillating", "regressing", "same_error", "same_words", "stuck", "plateau",
@@ -21,14 +21,6 @@ class DetectConfig(Section):
     sensitivity: Sensitivity = "normal"
     """How early detectors act. `low`: after half again as many iterations, for long steps or coarse checks. `high`: after a third
     fewer, never after one."""
-
-
-class BreakerConfig(Section):
-    """The circuit breaker: a pause if the provider is down or the agent's program crashes."""
-
-    cool_down_minutes: float = Field(default=30, ge=0, le=LONGEST_HOURS * 60)
-    """Minutes of the pause after `limits.agent_failures` such calls in a row. Lack of progress never causes a pause; see
-    ladder.*."""
 
 
 class LadderConfig(Section):

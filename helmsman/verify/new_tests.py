@@ -57,10 +57,7 @@ def may_complete(state: LoopState, evidence: Evidence) -> bool:
 
 
 def needs_test(state: LoopState, evidence: Evidence) -> bool:
-    """Whether a test must fail on the start's source: nothing else can prove the change, or the goal asks for a test.
-
-    Without a run of the checks at the start (`baseline = false`) it is unknown whether they were green.
-    """
+    """Whether a test must fail on the start's source: nothing else can prove the change, or the goal asks for a test."""
     follows_plan = evidence.plan is not None and (evidence.plan.item is not None or bool(state.plan.ticked))
     due = bool(state.green_at_start) or asks_for_tests(state.config.goal)
     return due and not state.config.judge.criteria and not follows_plan

@@ -122,12 +122,10 @@ def record_end(folder: CallFolder, call: AgentCall, did_nothing: Callable[[Agent
     return call
 
 
-def allowed_cost(state: LoopState, of_call: float | None = None) -> float | None:
-    """Budget of the due call in US dollars: its own limit, or the rest of the loop's; None without either."""
+def allowed_cost(state: LoopState) -> float | None:
+    """Budget of the due call in US dollars: the rest of the loop's; None without a limit."""
     limit = state.config.limits.cost_usd
-    left = None if limit is None else limit - state.spending.cost_usd
-    costs = [cost for cost in (of_call, left) if cost is not None]
-    return max(min(costs), LEAST) if costs else None
+    return None if limit is None else max(limit - state.spending.cost_usd, LEAST)
 
 
 def display_detail(detail: str, worktree: str) -> str:

@@ -101,7 +101,7 @@ def _make_call(order: Order, environment: dict[str, str], session: KeptSession |
     binary = find_binary(state.config.claude)
     begin(order.folder, order.prompt, order.start, session)
     config, variables = claude_config(state), pinned_variables(environment, state.config)
-    allowed, is_priced = allowed_cost(state, config.max_cost_usd), has_known_prices(config, state, environment)
+    allowed, is_priced = allowed_cost(state), has_known_prices(config, state, environment)
     reader = ClaudeReader(session, config.disallowed_tools)
     options = arguments(config, max_cost=None if is_priced else allowed, system=order.system, session=session)
     session_steering, ports, token, settings_json = None, (), dict[str, str](), json.dumps({"env": variables})

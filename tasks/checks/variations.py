@@ -180,8 +180,7 @@ def probe_work(context: LoopContext, state: LoopState, commit: str, credentials:
     if not state.config.workspace.clean:
         return ProbeResult(reason=NOT_CLEAN)
     work = work_of(context, state, commit)
-    tag, seconds = f"{context.tag(state)}/probes", work.config.judge.timeout_seconds
-    settings = CallSettings(work.config, credentials, tag, context.folder.cancel.exists, seconds)
+    settings = CallSettings(work.config, credentials, f"{context.tag(state)}/probes", context.folder.cancel.exists)
     probed, kept = probe(check_context(context, state), work, stored_probes(state.uid), settings)
     store_probes(state.uid, kept)
     return probed

@@ -149,7 +149,7 @@ def _run_probes(
     if not work.config.proof.probes or has_failures or not runs.head.results:
         return None
     say("probes: test cases by a model that has not seen the head's source")
-    settings = CallSettings(work.config, credentials, f"{check_context.tag}/probes", seconds=work.config.judge.timeout_seconds)
+    settings = CallSettings(work.config, credentials, f"{check_context.tag}/probes")
     return probe(check_context, work, (), settings)[0]
 
 

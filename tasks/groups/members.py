@@ -32,7 +32,7 @@ from tasks.engine.runs import EndState, driving_run
 from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, open_group, record_exit, store_choice
 from tasks.loop.run import STOPPED_FROM_OUTSIDE
 from tasks.models.asking import write_text
-from tasks.models.sending import CallSettings
+from tasks.models.sending import WRITING_SECONDS, CallSettings
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder
 from tasks.repository.state_ref import known_state, read_records
@@ -213,7 +213,7 @@ def best_of(repository: Repository, states: Sequence[LoopState], tag: str, stop:
     config = states[0].config
     if not config.judge.criteria:
         return choose_by_rule(candidates)
-    asking = CallSettings(config, lambda: judge_credentials(config), tag, stop)
+    asking = CallSettings(config, lambda: judge_credentials(config), tag, stop, WRITING_SECONDS)
     (choice, reason, usage), (reverse_choice, reverse_reason, reverse_usage) = (
         write_text(asking, partial(comparison_question, config, order), partial(read_choice, candidates=order))
         for order in (candidates, candidates[::-1])

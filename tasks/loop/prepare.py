@@ -222,7 +222,7 @@ def due_prompt(repository: Repository, state: LoopState, now: datetime, *, judge
         gather_facts(context, state, state.head, recall_memory(context, state, now, only_look=True), now)
     )
     config, notes = state.config, list[str]()
-    if not state.iteration and state.checks is None and config.baseline and config.checks:
+    if not state.iteration and state.checks is None and config.checks:
         notes.append("the checks run before the first iteration; their failures are added to its prompt")
     if config.prompt.written:
         notes.append("a model may be called before the iteration (prompt.written); its text is added to the prompt")

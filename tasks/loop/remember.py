@@ -47,7 +47,7 @@ from tasks.memory import (
     write_guardrails,
 )
 from tasks.models.asking import write_text
-from tasks.models.sending import CallSettings, Credentials
+from tasks.models.sending import WRITING_SECONDS, CallSettings, Credentials
 from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
 from tasks.system.journal import publish
@@ -147,7 +147,8 @@ def lessons_from_model(context: LoopContext, state: LoopState, credentials: Cred
     with _store(state, state.updated_at) as store:
         episodes = store.episodes(state.uid)
         ended = summary(state, _subject(context, state))
-        asking = CallSettings(state.config, credentials, f"{context.tag(state)}/lessons", context.folder.cancel.exists)
+        tag, stop = f"{context.tag(state)}/lessons", context.folder.cancel.exists
+        asking = CallSettings(state.config, credentials, tag, stop, WRITING_SECONDS)
         read = partial(read_lessons, summary=ended, episodes=episodes)
         observations, reason, usage = write_text(asking, partial(lessons_request, state, ended, episodes), read)
         return ExtractedLessons(observations=observations or (), usage=usage, reason=reason)

@@ -236,9 +236,9 @@ def begin_loop(context: LoopContext, state: LoopState) -> LoopState:
 
 
 def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
-    """Run the checks before any work, if configured, and store them with an estimate from similar work."""
+    """Run the checks before any work and store them with an estimate from similar work."""
     _, tree = commit_and_tree(context.worktree, state.head)
-    report = steps.baseline(context, state, tree) if state.config.baseline and state.config.checks else None
+    report = steps.baseline(context, state, tree) if state.config.checks else None
     warnings = tuple(start_warnings(state.config, report, items_of(context, state)))
     if report or warnings:
         publish(LoopBegun(report=report, warnings=warnings))

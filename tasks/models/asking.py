@@ -61,17 +61,15 @@ def ask(settings: CallSettings, question: Question) -> Reply:
     """
     environment = settings.environment()
     request, deadline = without_secrets(question), time.monotonic() + settings.seconds
-    judge = settings.config.judge.model_copy(update={"timeout_seconds": settings.seconds + _SLACK})
-    config = settings.config.model_copy(update={"judge": judge})
 
     def should_stop() -> bool:
         return settings.stop() or time.monotonic() > deadline
 
     try:
-        answer = send(request, replace(settings, config=config, stop=should_stop), environment)
+        answer = send(request, replace(settings, seconds=settings.seconds + _SLACK, stop=should_stop), environment)
     except Cancelled as cancelled:
         if settings.stop():
             raise
-        estimated = with_cost(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), judge.model)
+        estimated = with_cost(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), settings.config.judge.model)
         raise LateAnswer(settings.seconds, estimated) from cancelled
     return answer.model_copy(update={"text": redact(answer.text)})

@@ -16,7 +16,7 @@ from helmsman.records.base import Usage
 from helmsman.records.iteration import Orientation, WrittenParts
 from helmsman.records.state import LoopState
 from tasks.models.asking import write_text
-from tasks.models.sending import CallSettings, Credentials
+from tasks.models.sending import WRITING_SECONDS, CallSettings, Credentials
 from tasks.repository.loop_context import LoopContext
 
 
@@ -24,7 +24,8 @@ def write_texts(context: LoopContext, state: LoopState, orientation: Orientation
     """Write the focus and the compaction, each if due. Raises only Cancelled."""
     if not state.config.prompt.written:
         return WrittenParts()
-    settings, tag = CallSettings(state.config, credentials, context.tag(state), context.folder.cancel.exists), context.tag(state)
+    tag = context.tag(state)
+    settings = CallSettings(state.config, credentials, tag, context.folder.cancel.exists, WRITING_SECONDS)
     focus, compacted, reasons, usages = None, None, ["", ""], [Usage(), Usage()]
     if state.past_iterations:
         lessons = [lesson.text for lesson in orientation.recalled.reminders]

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 Credentials = Callable[[], Mapping[str, str]]
 """Returns variables in addition to the environment's, called only when a model is asked."""
+VOTE_SECONDS = 300.0  # a long answer about a large diff takes two minutes
 WRITING_SECONDS = 90.0  # for optional texts (O5); after it templates are used
 _RETRIES = 1  # by the client, within seconds; after that the whole step is retried
 _CONNECT = 10.0  # seconds
@@ -65,7 +66,7 @@ class CallSettings:
     credentials: Credentials
     tag: str  # must be unique among running processes
     stop: Callable[[], bool] = never_stop
-    seconds: float = WRITING_SECONDS  # time limit of an optional text; a vote has `judge.timeout_seconds`
+    seconds: float = VOTE_SECONDS  # time limit of one attempt
 
     def environment(self) -> Mapping[str, str]:
         """Variables of the call. Its credentials are redacted from now on."""
@@ -100,7 +101,7 @@ def _ask_by_api(request: Question, settings: CallSettings, environment: Mapping[
 
     def put_answer() -> None:
         try:
-            outcome.put(_request_answer(request, settings.config.judge, environment))
+            outcome.put(_request_answer(request, settings, environment))
         except Exception as error:  # noqa: BLE001 - raised again in the waiting thread
             outcome.put(error)
 
@@ -115,16 +116,17 @@ def _ask_by_api(request: Question, settings: CallSettings, environment: Mapping[
             raise Cancelled("cancelled while the judge was running")
 
 
-def _request_answer(request: Question, config: JudgeConfig, environment: Mapping[str, str]) -> Reply:
+def _request_answer(request: Question, settings: CallSettings, environment: Mapping[str, str]) -> Reply:
     """Send one message. All votes on a question have the same prefix up to the end of the evidence, which is cached."""
-    deadline = time.monotonic() + config.timeout_seconds * (1 + _RETRIES)
+    model, seconds = settings.config.judge.model, settings.seconds
+    deadline = time.monotonic() + seconds * (1 + _RETRIES)
     cached = (request.task, request.facts, request.closing)
     content: list[TextBlockParam] = [{"type": "text", "text": part, "cache_control": {"type": "ephemeral"}} for part in cached]
     with (
-        _translating_errors(config),
-        _client(config, environment) as client,
+        _translating_errors(seconds),
+        _client(seconds, environment) as client,
         client.messages.stream(
-            model=config.model,
+            model=model,
             max_tokens=ANSWER_TOKENS,
             system=[{"type": "text", "text": request.rules}],
             messages=[
@@ -135,7 +137,7 @@ def _request_answer(request: Question, config: JudgeConfig, environment: Mapping
     ):
         for event in stream:
             if time.monotonic() > deadline:
-                raise _late_error(config)
+                raise _late_error(seconds)
             if event.type == "text" and len(event.snapshot) > LONGEST:
                 raise _broken_error(f"it is longer than {LONGEST:,} characters")
         message = stream.current_message_snapshot
@@ -148,10 +150,10 @@ def _request_answer(request: Question, config: JudgeConfig, environment: Mapping
         cache_read_tokens=usage_counts.cache_read_input_tokens or 0,
         output_tokens=usage_counts.output_tokens,
     )
-    return Reply(text=text, stop=message.stop_reason, usage=with_cost(usage, config.model))
+    return Reply(text=text, stop=message.stop_reason, usage=with_cost(usage, model))
 
 
-def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":
+def _client(seconds: float, environment: Mapping[str, str]) -> "Anthropic":
     from anthropic import Anthropic
 
     key, token = (environment.get(name, "").strip() or None for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
@@ -165,20 +167,20 @@ def _client(config: JudgeConfig, environment: Mapping[str, str]) -> "Anthropic":
         api_key=key,
         auth_token=token,
         base_url=environment.get("ANTHROPIC_BASE_URL") or None,
-        timeout=httpx.Timeout(config.timeout_seconds, connect=min(_CONNECT, config.timeout_seconds)),
+        timeout=httpx.Timeout(seconds, connect=min(_CONNECT, seconds)),
         max_retries=_RETRIES,
     )
 
 
 @contextmanager
-def _translating_errors(config: JudgeConfig) -> Generator[None]:
+def _translating_errors(seconds: float) -> Generator[None]:
     """Translate the client's errors into ours: those that the operator can fix, and temporary ones."""
     from anthropic import APIError, APITimeoutError
 
     try:
         yield
     except (APITimeoutError, httpx.TimeoutException) as error:
-        raise _late_error(config) from error
+        raise _late_error(seconds) from error
     except APIError as error:
         fixing = _BY_STATUS.get(getattr(error, "status_code", 0))
         if isinstance(error.__cause__, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
@@ -205,12 +207,8 @@ def _broken_error(found: str) -> TransientError:
     return TransientError("the judge's answer was cut off", found=found[:_WORDS], remedy=_RETRIED)
 
 
-def _late_error(config: JudgeConfig) -> TransientError:
-    return TransientError(
-        "the judge did not answer in time",
-        expected=f"an answer within {config.timeout_seconds:g} s (judge.timeout_seconds)",
-        remedy=_RETRIED,
-    )
+def _late_error(seconds: float) -> TransientError:
+    return TransientError("the judge did not answer in time", expected=f"an answer within {seconds:g} s", remedy=_RETRIED)
 
 
 # --- by Claude Code ---------------------------------------------------------------------------------------------------
@@ -252,7 +250,7 @@ def _ask_by_cli(request: Question, settings: CallSettings, environment: Mapping[
             cwd=Path(empty),
             env={**environment, **_ISOLATION, "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(ANSWER_TOKENS)},
             tag=settings.tag,
-            deadline=config.timeout_seconds,
+            deadline=settings.seconds,
             stdin=request.prompt.encode(),
             on_line=listen,
             stop=settings.stop,
@@ -269,7 +267,7 @@ def _ask_by_cli(request: Question, settings: CallSettings, environment: Mapping[
         problem, remedy = _FIXABLE[concluded.outcome]
         raise OperatorError(problem, found=found, remedy=remedy)
     if concluded.outcome is AgentOutcome.TIMED_OUT:
-        raise _late_error(config)
+        raise _late_error(settings.seconds)
     raise TransientError(f"the judge gave no answer ({concluded.outcome})", found=found, remedy=_RETRIED)
 
 

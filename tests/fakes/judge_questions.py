@@ -18,12 +18,12 @@ SLUGS = "def slug(text):\n    return text.lower().replace(' ', '-')\n"
 
 
 def judge_config(*criteria: str | dict[str, Any], **fields: Any) -> JudgeConfig:
-    return JudgeConfig.model_validate({"criteria": criteria or ("It works.", "It is tested."), "timeout_seconds": 20, **fields})
+    return JudgeConfig.model_validate({"criteria": criteria or ("It works.", "It is tested."), **fields})
 
 
 def call_settings(judge: JudgeConfig, credentials: Mapping[str, str], tag: str, **fields: Any) -> CallSettings:
     config = LoopConfig.model_validate({"goal": "make slugs", "judge": judge, **fields.pop("sections", {})})
-    return CallSettings(config, lambda: credentials, tag, **fields)
+    return CallSettings(config, lambda: credentials, tag, **{"seconds": 20.0, **fields})
 
 
 def output(name: str, *, passed: bool, **fields: Any) -> CheckResult:

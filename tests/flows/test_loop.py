@@ -12,6 +12,7 @@ import pytest
 from deployments.show import report_page
 from flows.loop import loop
 from helmsman.config.layers import from_assignments
+from helmsman.oversee.decide import questions
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel
@@ -71,9 +72,11 @@ def test_an_agent_that_prints_nothing_is_ended_unless_its_command_may_take_longe
 
 @pytest.mark.slow
 @pytest.mark.feature("S7")
-def test_an_agent_that_crashes_again_and_again_has_one_pause_and_then_stops_the_loop(drive: Drive) -> None:
-    pause = {"cool_down_minutes": 0.01}
-    driven = drive([Call(events=spoken("hm"), exit_code=1)], limits={"agent_failures": 2}, breaker=pause)
+def test_an_agent_that_crashes_again_and_again_has_one_pause_and_then_stops_the_loop(
+    drive: Drive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "COOL_DOWN_MINUTES", 0.01)
+    driven = drive([Call(events=spoken("hm"), exit_code=1)], limits={"agent_failures": 2})
     crashed, paused, last = list(read_records(open_repository(driven.repository), "loop"))[::-1]
     assert (crashed.decision.rule, paused.decision.rule) == ("continue", "breaker.open")
     assert paused.decision.until is not None

@@ -37,7 +37,7 @@ def group(engine_url: str, repository: Path, tmp_path: Path) -> Callable[..., in
 
     def run(shell: str, *settings: str, goals: Sequence[str] = (), cost: float = 0.01, **said: object) -> int:
         agent = scripted_agent(tmp_path / "agent", [says(PROMISE, shell=NUMBER + shell, cost=cost)])
-        how = (f"claude.binary={agent}", "claude.permission_mode=acceptEdits", "steering.hooks=false", "baseline=false")
+        how = (f"claude.binary={agent}", "claude.permission_mode=acceptEdits", "steering.hooks=false")
         quickly = ("limits.iterations=2",)
         given = (*how, *quickly, *settings)
         return parallel(repository, yes=True, as_json=True, goals=goals, name="num", settings=given, **said)

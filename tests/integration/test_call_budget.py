@@ -26,11 +26,11 @@ STATE = loop_state("b" * 40)
 def cost_limit(cost: float | None, spent: float = 0.0) -> float | None:
     limits = STATE.config.limits.model_copy(update={"cost_usd": cost})
     config = STATE.config.model_copy(update={"limits": limits})
-    return allowed_cost(STATE.model_copy(update={"config": config, "spending": Spending(cost_usd=spent)}), 2.0)
+    return allowed_cost(STATE.model_copy(update={"config": config, "spending": Spending(cost_usd=spent)}))
 
 
-def test_a_call_may_cost_its_own_limit_or_the_rest_of_the_loops() -> None:
-    assert [cost_limit(None), cost_limit(5, 4), cost_limit(5, 1), cost_limit(5, 6)] == [2.0, 1.0, 2.0, 0.01]
+def test_a_call_may_cost_the_rest_of_the_loops_budget() -> None:
+    assert [cost_limit(None), cost_limit(5, 4), cost_limit(5, 6)] == [None, 1.0, 0.01]
 
 
 def outcome_after(outcome: AgentOutcome, meter: Meter) -> AgentOutcome:
@@ -92,9 +92,12 @@ def make_call(folder: Path, *, model: str = "", hooks: bool = True) -> tuple[Age
     """Make a call with a budget of one dollar. Also returns the model's requests."""
     work = start_loop(make_repository(folder / "repository", {"app.py": "1\n"}), folder / "worktree")
     before = work.state.config
-    claude = ClaudeConfig(binary=str(bundled_cli()), max_cost_usd=1.0, model=model)
-    steering = before.steering.model_copy(update={"hooks": hooks})
-    state = work.state.model_copy(update={"config": before.model_copy(update={"claude": claude, "steering": steering})})
+    sections = {
+        "claude": ClaudeConfig(binary=str(bundled_cli()), model=model),
+        "limits": before.limits.model_copy(update={"cost_usd": 1.0}),
+        "steering": before.steering.model_copy(update={"hooks": hooks}),
+    }
+    state = work.state.model_copy(update={"config": before.model_copy(update=sections)})
     with ScriptedModel(expensive_answer) as scripted:
         credentials = environment(scripted.url, folder / "home")
         call = call_agent(Order(work.context, state, "go on", work.start, credentials=credentials))

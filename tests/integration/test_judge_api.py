@@ -45,10 +45,12 @@ def ask(
     stop: Callable[[], bool] = never_stop,
     key: str = KEY,
     read_files: ReadFiles = lambda _: (),
+    seconds: float = 20,
     **config: Any,
 ) -> Judgement:
     judge = judge_config(*config.pop("criteria", ()), **config)
-    settings = call_settings(judge, {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": api.url}, "judge-api", stop=stop)
+    variables = {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": api.url}
+    settings = call_settings(judge, variables, "judge-api", stop=stop, seconds=seconds)
     return ask_judge(asked or question(), judge.criteria, settings, read_files=read_files)
 
 
@@ -183,7 +185,7 @@ def test_network_and_server_errors_are_transient(turn: Turn | Raw) -> None:
 def test_slow_judges_time_out(turn: Turn | Raw) -> None:
     started = time.monotonic()
     with pytest.raises(TransientError, match="in time"):
-        judged(turn, timeout_seconds=0.4)
+        judged(turn, seconds=0.4)
     assert time.monotonic() - started < 5
 
 
@@ -223,7 +225,7 @@ def test_invalid_keys_are_operator_errors(key: str, problem: str) -> None:
 
 @pytest.mark.parametrize("url", ["ftp://127.0.0.1", "http://127.0.0.1:port"])
 def test_invalid_addresses_are_operator_errors(url: str) -> None:
-    judge = judge_config(timeout_seconds=2)
+    judge = judge_config()
     settings = call_settings(judge, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": url}, "judge-api")
     with pytest.raises(OperatorError) as told:
         ask_judge(question(), judge.criteria, settings)

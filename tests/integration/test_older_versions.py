@@ -23,6 +23,7 @@ REPLACED = {".execution.call.context_tokens", ".execution.call.context_window"}
 
 GONE = (
     *(f".config.{key}" for key in OLD_KEYS),
+    ".config.breaker:",
     ".config.control:",
     ".config.flaky:",
     ".gate.asked_of",

@@ -35,10 +35,11 @@ from helmsman.verify.verdict import grounds_of_loop
 
 ASK_LIMIT = 5  # claims in a row denied despite green checks, after which the loop stops for a review
 CONFLICTS_SHOWN = 2
+COOL_DOWN_MINUTES = 30.0  # pause of the circuit breaker (S7): long enough for an outage, short enough for a crash
 OPERATOR_FAULTS: Mapping[AgentOutcome, str] = {AgentOutcome(ending): why for ending, why in TEXTS["faults"].items()}
 """Outcomes that repeat until a person acts."""
 PAUSES: Mapping[AgentOutcome, int] = {AgentOutcome.OVERLOADED: 48, AgentOutcome.RATE_LIMITED: 48, AgentOutcome.CRASHED: 1}
-"""Consecutive pauses of the circuit breaker: 48 of the usual 30 minutes cover an outage of a day; a program that still crashes
+"""Consecutive pauses of the circuit breaker: 48 of 30 minutes cover an outage of a day; a program that still crashes
 after a pause needs a person. Other outcomes have no pause."""
 
 
@@ -182,7 +183,7 @@ def failing_agent(s: Situation) -> Answer:
     if s.state.attempt > PAUSES.get(s.call.outcome, 0):
         return because, stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")
     # the circuit breaker opens: the attempt is repeated after the pause, and a successful one closes it
-    until = s.now + timedelta(minutes=s.state.config.breaker.cool_down_minutes)
+    until = s.now + timedelta(minutes=COOL_DOWN_MINUTES)
     message = f"{reason}; retrying at {_at(until)}, which does not count as an iteration"
     return because, wait(s, "breaker.open", message, until, repeat=True)
 
