@@ -23,7 +23,8 @@ def judge_config(*criteria: str | dict[str, Any], **fields: Any) -> JudgeConfig:
 
 def call_settings(judge: JudgeConfig, credentials: Mapping[str, str], tag: str, **fields: Any) -> CallSettings:
     config = LoopConfig.model_validate({"goal": "make slugs", "judge": judge, **fields.pop("sections", {})})
-    return CallSettings(config, lambda: credentials, tag, **{"seconds": 20.0, **fields})
+    fields = {"seconds": 20.0, **fields}
+    return CallSettings(config, lambda: credentials, tag, **fields)
 
 
 def output(name: str, *, passed: bool, **fields: Any) -> CheckResult:
