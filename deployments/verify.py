@@ -30,7 +30,7 @@ from tasks.system.journal import listening
 from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
 
-NO_GOAL = "The change does what its tests ask for."
+NO_GOAL = "Everything works."  # a placeholder: it asks for no test and for no change of one
 GOAL_MET = "The change reaches the goal, completely and without breaking existing behaviour."
 FROM_CHECKOUT = "the configuration of the checks: the base has none, so those of the checkout were run"
 

@@ -67,6 +67,11 @@ class Test:
     skipped: bool = False  # skipped, expected to fail, or excluded by a focus mark on another test
     assertions: int = 0
 
+    @property
+    def bare_name(self) -> str:
+        """Its name without classes and suites."""
+        return self.name.rpartition(" > " if " > " in self.name else ".")[2]
+
 
 @dataclass(frozen=True)
 class Source:

@@ -55,20 +55,23 @@ def path_in_repository(command: Command, word: str) -> str:
     return place.removeprefix(f"{_ROOT}/") if place.startswith(f"{_ROOT}/") else ""
 
 
-def scripts_run_by(command: str) -> Iterator[str]:
-    """Yield paths that a command certainly runs or compares with, unlike those in `grep -q x README.md` and `python app.py`."""
+def scripts_run_by(command: str, *, by_name: bool = False) -> Iterator[str]:
+    """Yield paths that a command certainly runs or compares with, unlike those in `grep -q x README.md` and `python app.py`.
+
+    `by_name`: only programs with the name of a check, for commands in a shell script: what it runs may be the product.
+    """
     for simple in simple_commands(command):
         if simple.program not in _ELSEWHERE:
-            first, words = simple.words[0], [*_checking_arguments(simple)]
+            first, words = simple.words[0], [*_checking_arguments(simple, by_name=by_name)]
             if "/" in first:
-                words += [first] if _is_check(first) else []
+                words += [first] if _is_check(first, by_name=by_name) else []
             elif _MODULE.fullmatch(first) and simple.program not in _TOOLS and _CHECK_NAME.search(first):
                 words.append(f"{first.replace('.', '/')}.py")
             paths = (path_in_repository(simple, word.partition("::")[0]) for word in words)
             yield from (path for path in paths if path and not is_test_file(path) and not _EDITED_BY_ANY_WORK.fullmatch(path))
 
 
-def _checking_arguments(command: Command) -> Iterator[str]:
+def _checking_arguments(command: Command, *, by_name: bool) -> Iterator[str]:
     expects_script = command.program in _SHELLS or bool(_INTERPRETERS.fullmatch(command.program))
     before = ""
     for word in command.arguments:
@@ -76,14 +79,14 @@ def _checking_arguments(command: Command) -> Iterator[str]:
         before = word
         if not value or (word.startswith("-") and not equals) or (command.program in _TOOLS and _is_code(value)):
             continue
-        if _CONFIG_OPTION.fullmatch(name) or _REFERENCE.search(value) or (expects_script and _is_check(value)):
+        if _CONFIG_OPTION.fullmatch(name) or _REFERENCE.search(value) or (expects_script and _is_check(value, by_name=by_name)):
             yield value
         expects_script = False
 
 
-def _is_check(path: str) -> bool:
-    """Whether a path is a shell script, or a program with the name of a check."""
-    return not _is_code(path) or path.endswith(_SHELL_SCRIPTS) or bool(_CHECK_NAME.search(path))
+def _is_check(path: str, *, by_name: bool) -> bool:
+    """Whether a path is a program with the name of a check, or else a script that is not in a language of sources."""
+    return bool(_CHECK_NAME.search(path)) or (not by_name and (not _is_code(path) or path.endswith(_SHELL_SCRIPTS)))
 
 
 def _is_code(path: str) -> bool:

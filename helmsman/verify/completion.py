@@ -82,7 +82,7 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
         # if there is a judge, it decides on the next two instead
         Denial(
             rule="expectations",
-            why=_format_reason("tests of the start fail on the new source", since.changed_expectations, judged),
+            why=_format_reason("tests of the start fail on the new source, or no longer run", since.changed_expectations, judged),
         ),
         Denial(rule="looked_up", why=_format_reason("answers look hard-coded", since.looked_up, judged)),
         Denial(rule="unproven", why=describe_cannot_fail(since.cannot_fail)),

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from helmsman.config import InvariantsConfig
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import Place, Source, Test, is_generated, is_source, is_test_file, is_test_support
+from helmsman.parsers.source import Place, Source, is_generated, is_source, is_test_file, is_test_support
 from helmsman.records.checks import Finding, Weight
 from helmsman.texts import plural
 from helmsman.verify.commands import only_runs_tests
@@ -118,15 +118,10 @@ def _find_skipped(change: Change) -> Found:
 def _find_gone(change: Change) -> Found:
     """Yield at most as many as the number of tests dropped by: others were renamed or moved to another class."""
     were, are = ([(file, test) for file, *sides in change.of_tests for test in sides[at].tests] for at in (0, 1))
-    now = {_bare_name(test) for _, test in are}
-    gone = ((file, test) for file, test in were if _bare_name(test) not in now)
+    now = {test.bare_name for _, test in are}
+    gone = ((file, test) for file, test in were if test.bare_name not in now)
     for file, test in islice(gone, max(len(were) - len(are), 0)):
         yield Spot(file.path, test.line), f"{test.name} was removed"
-
-
-def _bare_name(test: Test) -> str:
-    """Return a test's name without its classes and suites."""
-    return test.name.rpartition(" > " if " > " in test.name else ".")[2]
 
 
 def _find_fewer_assertions(change: Change) -> Found:

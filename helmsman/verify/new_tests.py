@@ -84,8 +84,14 @@ def select_overlay(changed: Iterable[str], config: LoopConfig) -> tuple[str, ...
 
 def unloaded_files(paths: Iterable[str], failing: Sequence[str]) -> tuple[str, ...]:
     """Return test files that fail to load, by the names of failing tests: what they import does not exist yet."""
-    unloaded = [name for name in failing if "::" not in name]
-    return tuple(path for path in paths if any(path in name for name in unloaded))
+    return tuple(path for path in paths if any(is_name_of_file(name, path) for name in failing))
+
+
+def is_name_of_file(name: str, path: str) -> bool:
+    """Whether a runner's name of a failure is that of a whole file, not of a test in it: its path, or its module."""
+    plain, module = name.partition(" (")[0], path.rpartition(".")[0].replace("/", ".")
+    in_place = plain.endswith((f"/{path}", f"::{path}")) or ("::" not in name and path in name)
+    return in_place or plain == module or (bool(plain) and module.endswith(f".{plain}"))
 
 
 def failures_on_start(report: CheckReport, start: CheckReport) -> tuple[tuple[str, ...], tuple[str, ...]]:

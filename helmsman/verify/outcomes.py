@@ -24,6 +24,7 @@ from helmsman.records.verification import MOST_CASES, Case, Consequence, Outcome
 from helmsman.texts import plural
 from helmsman.verify.commands import path_in_repository, simple_commands
 from helmsman.verify.findings import Spot, finding
+from helmsman.verify.new_tests import is_name_of_file, names_in_file
 from helmsman.verify.touched import ChangedPaths
 
 CaseState = Literal["red", "green", "gone", "unknown"]
@@ -42,6 +43,9 @@ CASES: tuple[tuple[str, str, str, str, OutcomeName, Consequence, str], ...] = (
      "is new or changed: fails on {base}'s source, passes on {head}"),
     ("gone", "green", ANY, "green", "PASS_TO_PASS", "reported",
      "is new and passes on {base}'s source as well, so it does not prove the change"),
+    ("red", "gone", "green", ANY, "FAIL_TO_PASS", "proves",
+     "fails on {base}; {base}'s test passes on {head}'s source, and was removed or renamed"),
+    ("red", "gone", "gone unknown", ANY, "GONE", "asks", "failed on {base} and was not run, or was skipped, on {head}"),
     (ANY, "gone", ANY, ANY, "GONE", "reported", "was not collected or was skipped on {head}"),
     ("green", "green", ANY, ANY, "PASS_TO_PASS", "nothing", "passes on {base} and on {head}"),
 )  # fmt: skip
@@ -100,8 +104,12 @@ def outcome_table(
     trusted: CheckReport | None = None,
     on_base: CheckReport | None = None,
     names: Names = LOOP,
+    unloaded: Collection[str] = (),
 ) -> OutcomeTable:
-    """Return every case of every check. `base`: a report, or the names that failed there; None if neither is known."""
+    """Return every case of every check. `base`: a report, or the names that failed there; None if neither is known.
+
+    `unloaded`: names of the head's tests in files that do not load on the base's source.
+    """
     cases: list[Case] = []
     unnamed = 0
     for place, own in enumerate(head.results):
@@ -110,7 +118,12 @@ def outcome_table(
         # an unfinished run is not a pass: a change to the tests may have caused it
         if not (with_tests.ended or with_tests is NOT_RUN or with_tests.failing):
             with_tests = RunCases(frozenset({own.name}), ended=False)
-        runs = (at_base, _head_cases(own, base, place), with_tests, _cases_at(on_base, place, own.name))
+        head_cases = _head_cases(own, base, place)
+        new = _cases_at(on_base, place, own.name)
+        if new.failing and unloaded:  # what an unloaded file contains did not run, and cannot pass there
+            absent = head_cases.passing - new.passing - at_base.passing
+            new = replace(new, failing=new.failing | {name for name in absent if names_in_file([name]) & frozenset(unloaded)})
+        runs = (at_base, head_cases, with_tests, new)
         matched = list(_match_cases(own, runs, names))
         passing_named = sum(runs[1].state_of(case.name) == "green" for case in matched)
         unnamed += max(0, (own.counts.passed if own.counts else 0) - passing_named)
@@ -139,9 +152,9 @@ def _cases_at(report: CheckReport | None, place: int, title: str) -> RunCases:
 
 
 def _head_cases(own: CheckResult, base: CheckReport | Collection[str] | None, place: int) -> RunCases:
-    """Return the head's cases; unnamed ones did not run if only the base's run of a passing check counted tests."""
+    """Return the head's cases. Without names, a case did not run if a passing check counts fewer tests than on the base."""
     counts = base.results[place].counts if isinstance(base, CheckReport) and place < len(base.results) else None
-    lost = own.passed and own.counts is None and counts is not None and counts.executed > 0
+    lost = own.passed and counts is not None and (own.counts.executed if own.counts else 0) < counts.executed
     run = run_cases(own, own.name)
     return replace(run, named=run.named or lost or own.ran_no_test)
 
@@ -172,6 +185,7 @@ _ASKS_FOR_CHANGE = (
     r"\b(?:adapt|adjust|change|delete|drop|edit|migrate|move|remove|rename|replace|rewrite|update)\w*\b[^.!?\n]{0,80}"
 )
 """Verbs with which a goal asks for changed tests. Not `fix`: to fix a test mostly means to fix what it tests."""
+_PLAIN_WORD, _TEST_WORD = re.compile(r"[a-z]+", re.IGNORECASE), re.compile(r"\b(?:tests?|specs?|cases?)\b", re.IGNORECASE)
 
 
 class Outcomes(NamedTuple):
@@ -224,9 +238,10 @@ def outcomes(
     goal: str,
     config: InvariantsConfig,
     on_start: CheckReport | None = None,
+    unloaded: Collection[str] = (),
 ) -> Outcomes:
     """Weigh the runs. `red`: names that failed at the start; `on_start`: report of the work's tests on the start's source."""
-    table = weigh_changes(outcome_table(own, red, copy.report, on_start), own, copy, goal, config)
+    table = weigh_changes(outcome_table(own, red, copy.report, on_start, unloaded=unloaded), own, copy, goal, config)
     changed = tuple(case.name for case in table.of("asks"))
     findings: list[Finding] = []
     for case in table.of("fails"):
@@ -255,13 +270,17 @@ def weigh_changes(table: OutcomeTable, own: CheckReport, copy: TrustedRun, goal:
     """Apply goal and configuration to changed tests in the table. Cases of a failing check are only reported."""
     failing = {result.name for result in own.failures}
     cases = (
-        _weigh_case(case, failing, copy.put_back, goal, config) if case.outcome == "CHANGED" else case for case in table.cases
+        _weigh_case(case, failing, copy.put_back, goal, config)
+        if {"CHANGED", "asks"} & {case.outcome, case.consequence}
+        else case
+        for case in table.cases
     )
     return table.model_copy(update={"cases": tuple(cases)})
 
 
 def _weigh_case(case: Case, failing: Collection[str], files: Sequence[str], goal: str, config: InvariantsConfig) -> Case:
-    if case.name in files:  # a file that no longer loads is not a red test: the interface may have had to change
+    # a file that no longer loads is not a red test: the interface may have had to change
+    if any(is_name_of_file(case.name, path) for path in files):
         case = case.model_copy(update={"consequence": "asks", "why": "does not load on the new source in its original form"})
     if case.check in failing:
         return case.model_copy(update={"consequence": "reported"})
@@ -269,13 +288,21 @@ def _weigh_case(case: Case, failing: Collection[str], files: Sequence[str], goal
         return case.model_copy(update={"consequence": "fails"})
     if case.consequence == "asks" and config.changed_expectations == "allow":
         return _permit(case, "changed expectations are allowed")
-    # the goal asks for a change of that test, or of its file
-    path, _, test = case.name.partition("::")
-    names = {basename(path), re.split(r"\W", test.rpartition("::")[2])[0]} - {""}
-    if any(re.search(rf"{_ASKS_FOR_CHANGE}{re.escape(name)}(?!\w)", goal, re.IGNORECASE) for name in names):
+    if _goal_names(case.name, goal):
         return _permit(case, "the goal asks for that change")
-    blocks = config.changed_expectations == "block"
+    blocks = config.changed_expectations == "block" and case.outcome == "CHANGED"
     return case.model_copy(update={"consequence": "fails"}) if blocks else case
+
+
+def _goal_names(case: str, goal: str) -> bool:
+    """Whether the goal asks for a change of that test, or of its file. A plain word counts only with the word `test`."""
+    path, _, test = case.partition("::")
+    title = test.rpartition("::")[2].partition("[")[0].strip() or case.partition(" (")[0]
+    for name in {basename(path) if "." in path else title, title}:
+        asked = re.search(rf"{_ASKS_FOR_CHANGE}{re.escape(name)}(?!\w)(?: tests?\b)?", goal, re.IGNORECASE)
+        if asked and (not _PLAIN_WORD.fullmatch(name) or _TEST_WORD.search(asked[0])):
+            return True
+    return False
 
 
 def _permit(case: Case, because: str) -> Case:

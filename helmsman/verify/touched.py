@@ -65,11 +65,11 @@ def classify_changes(
 
 def files_run(commands: Iterable[str], before: Read) -> Iterator[str]:
     """Yield the repository's scripts and recipe files that the checks run, and those that these run."""
-    pending = [(command, "", 0) for command in commands]
-    yielded = set[str]()
-    for command, folder, depth in pending:
+    pending = [(command, "", "") for command in commands]
+    yielded, depths = set[str](), {"": 0}
+    for command, folder, origin in pending:
         # files that determine what the command does, not the source that it works on
-        candidates = [*scripts_run_by(command)]
+        candidates = [*scripts_run_by(command, by_name=bool(_IS_SHELL.search(f"{origin}\n{before(origin)}")))]
         for simple in simple_commands(command):
             # in the folder from `-C x`, `--prefix x` or `--cwd x`, else in the working directory
             folder_option = next((value for word, value in pairwise(simple.arguments) if word in _FOLDERS), "")
@@ -80,9 +80,10 @@ def files_run(commands: Iterable[str], before: Read) -> Iterator[str]:
             if path not in yielded:
                 yielded.add(path)
                 yield path
-                if depth < _DEEPEST:
+                depths[path] = depths[origin] + 1
+                if depths[path] <= _DEEPEST:
                     inside = path.rpartition("/")[0] if path.endswith("package.json") else folder
-                    pending.extend((line, inside, depth + 1) for line in _commands_in(path, before(path)))
+                    pending.extend((line, inside, path) for line in _commands_in(path, before(path)))
 
 
 def _role_of(path: str, run: Collection[str], before: Read, after: Read) -> str:

@@ -189,7 +189,10 @@ def _check_reasons(runs: Runs) -> Iterator[Reason]:
     if cases := [case for case in failing if case.outcome != "CHANGED"]:
         yield _not_verified("broken", f"PASS_TO_FAIL: {_join_case_names(cases)}")
     if cases := [case for case in failing if case.outcome == "CHANGED"]:
-        yield _not_verified("changed_to_pass", f"changed tests: {_join_case_names(cases)}: {cases[0].why}")
+        restored = join_some(runs.trusted.put_back)
+        remedy = "make the source pass with the restored files, or say in the goal that these tests change (--goal TEXT)"
+        why = f"changed tests: {_join_case_names(cases)}: {cases[0].why} (restored: {restored})"
+        yield _not_verified("changed_to_pass", why, remedy)
     if why := describe_blocking(runs.findings):
         yield _not_verified("invariants", why)
     for result in _never_started(runs):
@@ -207,7 +210,8 @@ def _already_red_reasons(runs: Runs) -> Iterator[Reason]:
     never_started = {result.name for result in _never_started(runs)}
     failing = [case for case in runs.table.cases if case.outcome == "FAIL_TO_FAIL" and case.check not in never_started]
     if failing:
-        yield _inconclusive("already_red", f"failing before and after the change: {_join_case_names(failing)}")
+        remedy = "fix these first, or leave the checks out that fail for another reason: --check CMD"
+        yield _inconclusive("already_red", f"failing before and after the change: {_join_case_names(failing)}", remedy)
     listed = {case.check for case in runs.table.cases if case.outcome in {"FAIL_TO_FAIL", "PASS_TO_FAIL"}}
     for result in runs.head.failures:
         if result.is_flaky:
@@ -231,7 +235,9 @@ def _test_reasons(runs: Runs) -> Iterator[Reason]:
         return
     if cases := runs.table.of("asks"):
         remedy = "have a judge review it (--goal TEXT or --rubric FILE), or say in the goal that these tests change"
-        yield _inconclusive("expectations", f"tests of the base fail on the head's source: {_join_case_names(cases)}", remedy)
+        yield _inconclusive(
+            "expectations", f"tests of the base fail on the head's source, or no longer run: {_join_case_names(cases)}", remedy
+        )
     if runs.test_asked_for and not (runs.unchanged or runs.head.failures or runs.table.new_test_proves):
         yield _inconclusive("no_new_test", NO_NEW_TEST, "add a test that fails without the change")
     if runs.looked_up:
@@ -284,8 +290,8 @@ def _cannot_start(result: CheckResult) -> bool:
     return not result.passed and (result.exit_code in NOT_STARTED or bool(missing_program(result)))
 
 
-def _not_verified(rule: str, why: str) -> Reason:
-    return Reason(rule=rule, verdict="not_verified", why=why)
+def _not_verified(rule: str, why: str, remedy: str = "") -> Reason:
+    return Reason(rule=rule, verdict="not_verified", why=why, remedy=remedy)
 
 
 def _inconclusive(rule: str, why: str, remedy: str = "") -> Reason:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import Source, is_test_file, with_inline_tests
+from helmsman.parsers.source import Source, Test, is_test_file, with_inline_tests
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import required_tests
@@ -104,6 +104,7 @@ class StartRun(NamedTuple):
     report: CheckReport | None = None  # None if there was no test to run
     failing: tuple[str, ...] = ()  # checks that pass on the work and fail there
     tests: tuple[str, ...] = ()  # tests that fail there, up to 200
+    unloaded: frozenset[str] = frozenset()  # names of the tests in files that do not load there
 
 
 def check_context(context: LoopContext, state: LoopState) -> CheckContext:
@@ -177,8 +178,10 @@ def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> Start
     target = Target(work.base, tree, _with_titles(work.config, "start run"), tuple(overlay.values()), stay=work.commit)
     start = run(target)
     failing, tests = failures_on_start(report, start)
-    cases = (name for path in unloaded_files(overlay, tests) for name in _cases_in(work, path))
-    return StartRun(start, failing, tuple(islice((*tests, *cases), MOST_TESTS)))
+    cases = [(path, test) for path in unloaded_files(overlay, tests) for test in _tests_in(work, path)]
+    names = (f"{path}::{test.name}" for path, test in cases)
+    unloaded = frozenset(test.bare_name for _, test in cases)
+    return StartRun(start, failing, tuple(islice((*tests, *names), MOST_TESTS)), unloaded)
 
 
 def run_hidden(check_context: CheckContext, work: Range) -> tuple[CheckResult, ...]:
@@ -256,10 +259,10 @@ def _object_id(line: bytes) -> str:
     return "" if line.startswith(MISSING) else line.partition(b"\t")[0].split()[1].decode()
 
 
-def _cases_in(work: Range, path: str) -> tuple[str, ...]:
-    """Tests in a changed file, prefixed with its path, if its language is supported."""
+def _tests_in(work: Range, path: str) -> tuple[Test, ...]:
+    """Tests in a changed file, if its language is supported."""
     text = _reader(work.repository.common, {path: _object_id(work.changed[path][1])})(path)
-    return tuple(f"{path}::{case.name}" for case in Source(path, text).tests) if is_test_file(path, text) else ()
+    return tuple(Source(path, text).tests) if is_test_file(path, text) else ()
 
 
 def reverted_paths(paths: Iterable[str]) -> tuple[str, ...]:

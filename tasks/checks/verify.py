@@ -107,7 +107,7 @@ def _run_checks(check_context: CheckContext, work: Range, say: Say) -> Runs:
         trusted = run_trusted(work, head_tree, partial(run, "the base's tests and settings on the head's source"))
     if at_head.passed:
         new_tests = run_on_start(work, head_tree, at_head, partial(run, "the head's tests on the base's source"))
-    table = outcome_table(at_head, at_base, trusted.report, new_tests.report, NAMES)
+    table = outcome_table(at_head, at_base, trusted.report, new_tests.report, NAMES, new_tests.unloaded)
     table = weigh_changes(table, at_head, trusted, config.goal, config.invariants)
     return Runs(
         head=at_head,

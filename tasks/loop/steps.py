@@ -211,7 +211,7 @@ def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidenc
     run_due = new_tests.needs_start_run(state, evidence)
     shown = run_on_start(work, change.tree, report, partial(run_for_loop, context, state)) if run_due else StartRun()
     on_start = shown.report.without_output if shown.report else None
-    trusted, outcome = _outcomes(context, state, evidence, report, on_start)
+    trusted, outcome = _outcomes(context, state, evidence, report, shown)
     proving = outcome.table.of("proves") if may_complete and report.passed and config.workspace.clean else ()
     since = SinceStart(
         unchanged=not work.changed,
@@ -249,7 +249,7 @@ def trusted_run(context: LoopContext, state: LoopState, execution: Execution, ch
 
 
 def _outcomes(
-    context: LoopContext, state: LoopState, evidence: Evidence, report: CheckReport, on_start: CheckReport | None
+    context: LoopContext, state: LoopState, evidence: Evidence, report: CheckReport, start_run: StartRun
 ) -> tuple[TrustedRun, Outcomes]:
     """Run the start's tests on the work, also for the current item's check, and combine the outcomes of all runs."""
     config, item_results = state.config, evidence.own.results if evidence.own else ()
@@ -259,7 +259,7 @@ def _outcomes(
     failing = failing_at_start(state.history)
     if failing is not None or item_results:  # the item's check is assumed to have failed at the start
         failing = frozenset((failing or frozenset[str]()) | {result.name for result in item_results})
-    result = outcomes(combined, trusted, failing, config.goal, config.invariants, on_start)
+    result = outcomes(combined, trusted, failing, config.goal, config.invariants, start_run.report, start_run.unloaded)
     return trusted, result._replace(findings=weigh(result.findings, config.invariants))
 
 

@@ -364,3 +364,10 @@ def test_files_that_check_scripts_run_are_settings() -> None:
         "web/run-tests.js",
         "web/more.sh",
     ]
+
+
+@pytest.mark.feature("V13")
+def test_what_a_check_script_runs_is_a_check_only_by_its_name() -> None:
+    texts = {"check.sh": "sh ./size.sh 12\n. ./lib/size.sh\nsh lint-all.sh\n"}
+    assert list(files_run(["sh check.sh"], lambda path: texts.get(path, ""))) == ["check.sh", "lint-all.sh"]
+    assert list(files_run(["./size.sh"], lambda _: "")) == ["size.sh"]

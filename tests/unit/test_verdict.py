@@ -94,6 +94,22 @@ def test_inconclusive_runs_never_pass(base: CheckReport, head: CheckReport, expe
     assert judged(base, head) == expected
 
 
+def test_a_red_test_that_no_longer_runs_is_asked_about_whatever_else_was_fixed() -> None:
+    asked = "inconclusive", ["expectations"]
+    assert judged(ran(A, B), ran(passing=(B,))) == asked
+    assert judged(ran(A, B), ran(passing=(B,)), ran(passing=(B,))) == asked
+    assert judged(ran(A, B, passing=(NEW,)), ran(passing=(B, NEW)), ran(passing=(A, B, NEW))) == ("verified", ["proven"])
+    one_skipped = report(check(passed=True, counts=TestCounts(passed=2, skipped=1)))
+    assert judged(ran(A), one_skipped)[1] == ["expectations", "unproven"]
+
+
+def test_a_new_test_proves_the_change_if_its_file_does_not_load_without_it() -> None:
+    head, unloaded = ran(passing=(A, "tests.test_new::test_new[x]")), ran("tests.test_new")
+    for names, expected in (((), []), (("test_new",), ["tests.test_new::test_new[x]"])):
+        table = outcome_table(head, ran(passing=(A,)), None, unloaded, NAMES, names)
+        assert [case.name for case in table.of("proves")] == expected
+
+
 def test_an_empty_change_is_inconclusive() -> None:
     assert judged(GREEN, GREEN, unchanged=True) == ("inconclusive", ["unchanged"])
     assert grounds(Runs(head=CheckReport(tree=""), unchanged=True)) == Grounds()
@@ -111,6 +127,12 @@ def test_a_judge_replaces_proof_but_does_not_excuse_broken_tests() -> None:
 def test_goal_and_operator_may_permit_changed_expectations() -> None:
     asked = judged(ran(A), GREEN, ran(B), goal="Update test_b to expect kilometres.")
     assert asked == ("verified", ["proven"])
+    word = "tests::child"  # a plain word of the goal is no name of a test
+    assert judged(ran(A), GREEN, ran(word), goal="Change the fare of a child to 200.")[0] == "inconclusive"
+    assert (
+        judged(ran(A), GREEN, ran(word), goal="Change the fare of a child, also in its test: update the test child.")[0]
+        == "verified"
+    )
     blocking = InvariantsConfig(changed_expectations="block")
     assert judged(ran(A), GREEN, ran(B), config=blocking) == ("not_verified", ["changed_to_pass"])
 
@@ -132,7 +154,7 @@ def test_reported_cases_are_named_changed_ones_first() -> None:
 @pytest.mark.parametrize("head", [GONE, plain(passed=True, exit_code=0)], ids=["counts none", "ends before it counts"])
 def test_a_failing_case_is_gone_if_no_test_ran(head: CheckReport) -> None:
     assert [case.outcome for case in outcome_table(head, ran(A), None, None, NAMES).cases] == ["GONE"]
-    assert judged(ran(A), head) == ("inconclusive", ["no_test_ran", "unproven"])
+    assert judged(ran(A), head) == ("inconclusive", ["no_test_ran", "expectations", "unproven"])
     _, reasons = verdict(Runs(head, ran(A), outcome_table(head, ran(A), None, None, NAMES)))
     assert reasons[-1].why == f"tests that failed on the base did not run: {A}"
 
