@@ -18,7 +18,7 @@ from typing import Any
 from helmsman.errors import OperatorError
 from tasks.repository.git import Repository, git_bytes
 from tasks.repository.objects import read_objects
-from tasks.system.files import remove, write_atomic
+from tasks.system.files import is_below_link, remove, write_atomic
 
 INCLUDE = ".worktreeinclude"
 """Patterns as in `.gitignore` for ignored files that a checkout needs nevertheless, such as `.env.test`."""
@@ -104,10 +104,10 @@ def copy_included(repository: Repository, base: str, folder: Path) -> None:
 
 
 def place_included(folder: Path, tree: Path) -> None:
-    """Copy the included files into a checkout, unless it has a file of that name."""
+    """Copy the included files into a checkout, unless the commit has a file or a link at that path."""
     for source in folder.rglob("*"):
         target = tree / source.relative_to(folder)
-        if source.is_file() and not os.path.lexists(target):
+        if source.is_file() and not os.path.lexists(target) and not is_below_link(tree, target):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target)
 
@@ -151,7 +151,7 @@ class Products:
         for name in reversed(present):  # the content of a folder before the folder
             if name not in created or stat.S_IFMT(created[name][0]) != stat.S_IFMT(present[name][0]):
                 remove(self._folder / name)
-        # a commit may have a file at a path of set-up: the commit's stays
+        # a commit may have a file or a link at a path of set-up: the commit's stays
         to_restore = [
             name
             for name, stamp in created.items()
@@ -159,6 +159,8 @@ class Products:
         ]
         for name in to_restore:
             target, mode = self._folder / name, created[name][0]
+            if is_below_link(self._folder, target):
+                continue
             if not stat.S_ISDIR(mode):
                 remove(target)
             with suppress(NotADirectoryError, FileExistsError):  # a commit has a file where set-up created a folder

@@ -64,6 +64,11 @@ def lies_within(top: Path, path: Path) -> bool:
         return False
 
 
+def is_below_link(top: Path, path: Path) -> bool:
+    """Whether a folder between `top` and the path is a link: a write there would land elsewhere, even outside of `top`."""
+    return any((top / folder).is_symlink() for folder in path.relative_to(top).parents[:-1])
+
+
 def read_within(top: Path, name: str, most: int) -> bytes | None:
     """The first `most` bytes of a regular file; None if there is none, or it is outside.
 
