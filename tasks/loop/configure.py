@@ -113,7 +113,8 @@ def configure(
     known_layers = [*by_hand, *file_layers, *user_layers]
     goal_layers = goal_layer(repository, known_layers) or prompt_layer(repository, known_layers)
     merged_settings = resolve([*by_hand, *file_layers, *goal_layers, *user_layers, *preset_layers, *weaker])
-    by_path = is_path(next((str(layer.values["preset"]) for layer in (*by_hand, *user_layers) if "preset" in layer.values), ""))
+    naming = next((layer for layer in known_layers if layer.values.get("preset") is not None), None)
+    by_path = naming is not None and naming not in file_layers and is_path(str(naming.values["preset"]))
     requested = (
         *layer_requests(repository, file_layers),
         *preset_requests(repository, preset, named_by_hand=by_path),
