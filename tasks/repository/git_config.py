@@ -23,7 +23,11 @@ _OWN = frozenset({"local", "worktree"})
 
 def programs_in_config(repository: Repository) -> TrustRequest:
     """Entries that name programs, in git's order. Reading them runs nothing."""
-    fields = git(repository.common, "config", "--list", "--includes", "--show-scope", "-z").split("\0")[:-1]
+    # a linked worktree may have a configuration of its own
+    listed = (
+        git(folder, "config", "--list", "--includes", "--show-scope", "-z") for folder in (repository.common, repository.top)
+    )
+    fields = [field for text in listed for field in text.split("\0")[:-1]]
     own = (text.partition("\n") for scope, text in zip(fields[::2], fields[1::2], strict=True) if scope in _OWN)
     return TrustRequest(
         FILE, tuple(dict.fromkeys(Setting(key, as_json(value)) for key, _, value in own if _executes(key, value)))
