@@ -67,7 +67,7 @@ def chain(repo: Path, *, draft: bool = False, **options: Any) -> int:
     repository = open_repository(repo)
     goal, settings = "\n".join(options.get("goals") or ()), from_assignments(options.get("settings") or ())
     asked = LoopRequest(repository=str(repository.top), goal=goal, settings=settings)
-    print(chain_file(configure(repository.top, asked, consent=consent_of(repository.common)).config), end="")
+    print(chain_file(configure(repository.top, asked, consent=consent_of(repository.consent_key)).config), end="")
     return 0
 
 
@@ -79,7 +79,7 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **options: Any) -> int:
     for link in group.links:  # if one of them cannot start, none starts
         own = merge_tables(group.request.settings, link.settings)
         request = LoopRequest(repository=str(repository.top), goal=link.goal, checks=link.checks, settings=own)
-        config = configure(repository.top, request, consent=consent_of(repository.common)).config
+        config = configure(repository.top, request, consent=consent_of(repository.consent_key)).config
         require_no_secret(config)
         require_checks(config)
         refuse_agent(config, find_agent(repository.top, config.agent), repository.top)

@@ -74,7 +74,7 @@ def initialise(repo: Path, goal: str | None, *, yes: bool, force: bool, as_json:
     console = Console(stderr=as_json, highlight=False)
     can_ask = may_ask(repository, yes=yes, as_json=as_json)
     if yes:
-        trust_commands(repository.common)
+        trust_commands(repository.consent_key)
     refuse_untrusted(repository, ask=can_ask)
     blocked = {} if force else find_obstacles(repository.top)
     with exiting_cleanly(), clean_checkout_of(repository, commit_and_tree(repository.top)[0]) as place:
@@ -109,7 +109,7 @@ def _survey_project(repository: Repository, place: CleanCheckout, console: Conso
         command_lines = (f"  {clean(candidate.command)}   ({clean(candidate.where)})" for candidate in detected.candidates)
         say("Found in the project's files:", *command_lines)
     if detected.candidates and (not can_ask or confirm(MAY_THEY_RUN, usually=True)):
-        trust_commands(repository.common)
+        trust_commands(repository.consent_key)
         tried = tuple(
             try_all(place, detected.candidates, lambda candidate: show_on(console, [f"trying {clean(candidate.command)}"]))
         )

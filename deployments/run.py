@@ -115,7 +115,7 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
         _confirm(repository, config, name, resolved.agent)
     elif not (yes or detach or has_terminal()):
         raise OperatorError("there is no terminal to ask whether to start", remedy="pass --yes to start without asking")
-    trust_commands(repository.common)
+    trust_commands(repository.consent_key)
     state = create_loop(repository, resolved, name, now_utc())
     request = LoopRequest(repository=str(repository.top), loop=state.loop)
     return (start_background if detach else drive)(repository, request, as_json=as_json)

@@ -39,7 +39,7 @@ def configuration(repository: Repository, options: Options, *, goal_later: bool 
     given = resolve_goal_file(Layer("command line", settings_of(repository, options)), start_directory())
     request = LoopRequest(repository=str(repository.top), settings=dict(given.values))
     weakest = [Layer("not given yet", {"goal": "…"})] if goal_later else []
-    return configure(repository.top, request, consent=consent_of(repository.common), stronger=named, weaker=weakest)
+    return configure(repository.top, request, consent=consent_of(repository.consent_key), stronger=named, weaker=weakest)
 
 
 def settings_of(repository: Repository, options: Options) -> dict[str, Any]:

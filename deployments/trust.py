@@ -31,19 +31,21 @@ def require_consent(repository: Repository, *, yes: bool, as_json: bool) -> bool
         if not yes:
             refuse_untrusted(repository, ask=ask)
             _require_yes(f"Do you trust {clean(str(repository.top))}? {COMMANDS} Asked once.")
-        trust_commands(repository.common)
+        trust_commands(repository.consent_key)
     return ask
 
 
 def may_ask(repository: Repository, *, yes: bool, as_json: bool) -> bool:
     """Whether there is a terminal to ask. Raises ConsentMissing without consent to the programs of the git configuration."""
     ask = not (yes or as_json) and has_terminal()
-    with_consent(repository, lambda: require_agreement([programs_in_config(repository)], consent_of(repository.common)), ask=ask)
+    with_consent(
+        repository, lambda: require_agreement([programs_in_config(repository)], consent_of(repository.consent_key)), ask=ask
+    )
     return ask
 
 
 def is_trusted(repository: Repository) -> bool:
-    return trust_of(repository.common).commands
+    return trust_of(repository.consent_key).commands
 
 
 def refuse_untrusted(repository: Repository, *, ask: bool) -> None:
@@ -66,7 +68,7 @@ def with_consent(repository: Repository, action: Callable[[], T], *, ask: bool) 
             raise
         say("This repository sets keys that only you may set:", *_setting_lines(refusal.requested))
         _require_yes("Allow exactly these settings, and its own commands, from now on?")
-        agree_to(repository.common, refusal.requested)
+        agree_to(repository.consent_key, refusal.requested)
     return with_consent(repository, action, ask=ask)
 
 
@@ -74,7 +76,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
     """Show what a repository requests, ask, and store the consent. With `forget`, revoke all consent."""
     repository = open_repository(repo)
     if forget:
-        revoke(repository.common)
+        revoke(repository.consent_key)
     # all requests of files in the checkout and in its commit, and the programs of its git configuration
     config = LoopConfig.model_validate({"goal": "any", "claude": {"setting_sources": tuple(FILES)}}, strict=True)
     head = git(repository.common if repository.bare else repository.top, "rev-parse", "HEAD").strip()
@@ -90,7 +92,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
             _require_yes(f"Let its own commands run here{exactly}?")
             yes = True
     if yes and not forget:
-        agree_to(repository.common, requested)
+        agree_to(repository.consent_key, requested)
     pending = _not_agreed(repository, requested)
     settings = [
         {
@@ -109,7 +111,7 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
 
 
 def _not_agreed(repository: Repository, requested: Iterable[TrustRequest]) -> list[TrustRequest]:
-    consent = consent_of(repository.common)
+    consent = consent_of(repository.consent_key)
     return [request for request in requested if request.fingerprint not in consent]
 
 

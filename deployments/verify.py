@@ -94,7 +94,7 @@ def _read_config(repository: Repository, folder: Path, options: Options) -> Loop
     settings = reduce(merge_tables, (goal, _rubric_settings(options.get("rubric")), given, check_settings(options), probes))
     request = LoopRequest(repository=str(repository.top), settings=settings)
     weakest = [Layer("no goal", {"goal": NO_GOAL})]
-    config = configure(folder, request, consent=consent_of(repository.common), weaker=weakest).config
+    config = configure(folder, request, consent=consent_of(repository.consent_key), weaker=weakest).config
     if options.get("goal") or options.get("rubric"):
         return config
     if probes:

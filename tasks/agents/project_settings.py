@@ -28,7 +28,7 @@ HARMLESS = frozenset({
 
 def require_project_settings(repository: Repository, commit: str, config: LoopConfig) -> None:
     """Raise ConsentMissing where the project's Claude Code settings need consent that is missing."""
-    require_agreement(project_settings(repository, commit, config), consent_of(repository.common))
+    require_agreement(project_settings(repository, commit, config), consent_of(repository.consent_key))
 
 
 def project_settings(repository: Repository, commit: str, config: LoopConfig) -> list[TrustRequest]:

@@ -123,7 +123,7 @@ def configure_alignment(request: AlignRequest) -> LoopConfig:
     alignment = None if request.goal else read_alignment(alignment_path(repository.top, request.out))
     loop_request = LoopRequest(repository=request.repository, goal=request.goal, settings=request.settings)
     stronger = [Layer(request.out, {"goal": alignment.goal})] if alignment else []
-    config = configure(repository.top, loop_request, consent=consent_of(repository.common), stronger=stronger).config
+    config = configure(repository.top, loop_request, consent=consent_of(repository.consent_key), stronger=stronger).config
     if len(config.goal) > LONGEST_GOAL:
         raise OperatorError(
             "the goal is too long for an alignment",

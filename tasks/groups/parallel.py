@@ -130,7 +130,7 @@ def _require_same_goal(name: str, state: LoopState, link: Link) -> None:
 def open_group(request: ParallelRequest, repository: Repository) -> Group:
     """Open a group. Raises OperatorError where it cannot be run, or was started with other goals."""
     shared = LoopRequest(repository=request.repository, goal="any", settings=request.settings)
-    config = configure(repository.top, shared, consent=consent_of(repository.common)).config
+    config = configure(repository.top, shared, consent=consent_of(repository.consent_key)).config
     if config.workspace.in_place and not request.in_a_row:
         raise OperatorError("parallel loops need a worktree each", found="workspace.in_place = true", remedy="omit it")
     if request.in_a_row and (request.best or not request.loops):

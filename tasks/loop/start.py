@@ -194,7 +194,7 @@ def open_loop(request: LoopRequest, run: str, now: datetime) -> LoopState:
     if name and (existing := known_state(repository, name)):
         pull_state(repository, name, existing.config.remote, locked=is_locked)
         return _reopen_existing(repository, request, now)
-    resolved = configure(repository.top, request, consent=consent_of(repository.common))
+    resolved = configure(repository.top, request, consent=consent_of(repository.consent_key))
     if not name:  # the ids of scheduled runs begin with the time; their hash tells apart those that start together
         hashed = hashlib.sha256(run.encode()).hexdigest()
         names = (loop_id(resolved.config.goal, hashed[:length]) for length in SUFFIXES)

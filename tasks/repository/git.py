@@ -11,7 +11,9 @@ from pathlib import Path
 
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
 from tasks.system.faults import transient_error
+from tasks.system.files import read_plain
 
+LONGEST_LINK = 8192  # bytes of the file that links a worktree to its repository; twice the longest path
 TIMEOUT_SECONDS = 300  # no local git command takes that long; a slow remote one is a network fault
 
 HARDENED = (
@@ -69,6 +71,14 @@ class Repository:
     top: Path  # root of its checkout; the repository itself when it is bare
     common: Path  # the git folder that all worktrees share
     bare: bool
+
+    @property
+    def consent_key(self) -> Path:
+        """Folder under which the user's consent is stored: the git folder, or a checkout that the git folder does not know.
+
+        Anybody can write a `.git` that leads to a repository that the user trusts.
+        """
+        return self.common if self.bare or _knows_checkout(self.common, self.top) else self.top
 
 
 def git(
@@ -131,10 +141,40 @@ def open_repository(path: Path) -> Repository:
             found=f"{path}: {error.stderr}",
             remedy="give --repo DIR, or make it one: git init && git add -A && git commit -m start",
         ) from error
+    if not is_bare and path != top and _common_folder_at(top) != common:
+        raise OperatorError(
+            "the repository's checkout belongs to another repository, or to none",
+            expected="core.worktree unset, or a folder whose .git leads back to the repository",
+            found=f"{common}, with core.worktree = {top}",
+            remedy=f"git config --file {shlex.quote(str(common / 'config'))} --unset core.worktree",
+        )
     # any branch is enough: HEAD may name one that nobody has pushed, as after `git init --bare` and in clones of it
     if not git(top, "for-each-ref", "--count=1", "--format=%(objectname)"):
         require_head(top)
     return Repository(top=top, common=common, bare=is_bare)
+
+
+def _common_folder_at(path: Path) -> Path | None:
+    """The shared git folder of the repository at or above a path."""
+    try:
+        return (path / _rev_parse_path(path, "--git-common-dir")).resolve()
+    except GitError:
+        return None
+
+
+def _knows_checkout(common: Path, top: Path) -> bool:
+    """Whether a git folder lies in this checkout, or refers to it: as a linked worktree, or as a submodule."""
+    link = top / ".git"
+    if link.is_symlink() or link.is_dir():
+        return not link.is_symlink() and link == common
+    own = _rev_parse_path(top, "--absolute-git-dir").resolve()
+    try:
+        if own == common:
+            return (own / git(own, "config", "--get", "core.worktree").removesuffix("\n")).resolve() == top
+        back = os.fsdecode(read_plain(own / "gitdir", LONGEST_LINK)).removesuffix("\n")
+    except (GitError, OSError):
+        return False
+    return own.parent == common / "worktrees" and (own / back).parent.resolve() == top
 
 
 def require_head(top: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from helmsman.errors import OperatorError
-from tasks.repository.git import NO_FETCH, GitError, git_bytes
+from tasks.repository.git import LONGEST_LINK, NO_FETCH, GitError, git_bytes
 from tasks.system.files import read_plain
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 FOLDER = "040000"
 LINK = "120000"
 FILE_MODES = frozenset({"100644", "100755"})  # neither a symbolic link, which may lead anywhere, nor a submodule
-LONGEST_LINK = 8192  # bytes of the file that links a worktree to its repository; twice the longest path
 _open: dict[tuple[int, Path, int, int], "CatFile"] = {}
 """The most recent reader. The key holds the process, as a fork must not use its parent's, and the folder's inode."""
 _lock = threading.Lock()

@@ -31,37 +31,37 @@ class Trust(BaseModel, frozen=True, extra="forbid"):
 class _TrustFile(BaseModel, frozen=True, extra="forbid"):
     version: Literal[1] = 1
     repositories: dict[str, Trust] = Field(default_factory=dict[str, Trust])
-    """By the resolved path of the git folder that all of a repository's worktrees share."""
+    """By `consent_key`: usually the resolved path of the git folder that all of a repository's worktrees share."""
 
 
 def trust_file() -> Path:
     return state_home() / "trust.json"
 
 
-def trust_of(common: Path) -> Trust:
+def trust_of(key: Path) -> Trust:
     """The user's consent. Raises OperatorError if trust.json cannot be read."""
-    return _load().repositories.get(_key_of(common), Trust())
+    return _load().repositories.get(_key_of(key), Trust())
 
 
-def consent_of(common: Path) -> frozenset[str]:
+def consent_of(key: Path) -> frozenset[str]:
     """Fingerprints of the content that the user agreed to."""
-    return frozenset(trust_of(common).content)
+    return frozenset(trust_of(key).content)
 
 
-def trust_commands(common: Path) -> None:
+def trust_commands(key: Path) -> None:
     """Allow the repository's own commands from now on."""
-    _update(common, lambda trust: trust.model_copy(update={"commands": True}))
+    _update(key, lambda trust: trust.model_copy(update={"commands": True}))
 
 
-def agree_to(common: Path, requested: Iterable[TrustRequest]) -> None:
+def agree_to(key: Path, requested: Iterable[TrustRequest]) -> None:
     """Allow the repository's files to set exactly this, and its commands."""
     new = [request.fingerprint for request in requested]
-    _update(common, lambda trust: Trust(commands=True, content=tuple(dict.fromkeys((*trust.content, *new)))))
+    _update(key, lambda trust: Trust(commands=True, content=tuple(dict.fromkeys((*trust.content, *new)))))
 
 
-def revoke(common: Path) -> None:
+def revoke(key: Path) -> None:
     """Delete the consent for the repository."""
-    _update(common, lambda _: None)
+    _update(key, lambda _: None)
 
 
 def require_agreement(requested: Iterable[TrustRequest], consent: frozenset[str] | None) -> None:
@@ -73,8 +73,8 @@ def require_agreement(requested: Iterable[TrustRequest], consent: frozenset[str]
         raise ConsentMissing(refused, TRIGGERED_REMEDY if consent is None else remedy)
 
 
-def _key_of(common: Path) -> str:
-    return os.fsdecode(common.resolve())
+def _key_of(key: Path) -> str:
+    return os.fsdecode(key.resolve())
 
 
 def _load() -> _TrustFile:
@@ -91,9 +91,9 @@ def _load() -> _TrustFile:
         ) from None
 
 
-def _update(common: Path, change: Callable[[Trust], Trust | None]) -> None:
+def _update(key: Path, change: Callable[[Trust], Trust | None]) -> None:
     """Update the file under its lock. An unreadable file stays as it is."""
-    path, name = trust_file(), _key_of(common)
+    path, name = trust_file(), _key_of(key)
     with locked(path.with_name(f"{path.name}.lock"), PRIVATE):  # for concurrent commands
         known = _load()
         after = change(known.repositories.pop(name, Trust()))

@@ -1,8 +1,11 @@
 """Consent is to one repository, and to what its own files ask for, whichever way they are reached."""
 
+import json
+
 import pytest
 
-from tests.fakes.repositories import sh
+from tasks.repository.git import open_repository
+from tests.fakes.repositories import make_repository, sh, with_submodule
 from tests.security import test_2_trust
 from tests.security.test_2_trust import PRESET, Clone
 
@@ -27,3 +30,50 @@ def test_programs_in_the_configuration_of_one_worktree_are_shown_too(clone: Clon
     verified = clone.run("verify", "HEAD..HEAD", "--check", "true", "--yes", "--repo", clone.folder / "tree")
     assert "filter.evil.clean" in verified.errors, verified
     assert not clone.mark.exists()
+
+
+@pytest.mark.parametrize("how", ["file", "link", "common"])
+def test_consent_is_not_taken_over_by_a_git_folder_that_leads_to_a_trusted_repository(clone: Clone, how: str) -> None:
+    """Anybody can pack such a folder; a check in its own files would run."""
+    clone.plant()
+    clone.run("trust", "--yes", "--repo", clone.repository)
+    thief, git_folder = clone.folder / "thief", clone.repository / ".git"
+    thief.mkdir()
+    (thief / "helmsman.toml").write_text(f"checks = ['touch {clone.mark}']\n")
+    if how == "file":
+        (thief / ".git").write_text(f"gitdir: {git_folder}\n")
+    elif how == "link":
+        (thief / ".git").symlink_to(git_folder)
+    else:
+        (thief / ".git").mkdir()
+        (thief / ".git/HEAD").write_text("ref: refs/heads/main\n")
+        (thief / ".git/commondir").write_text(f"{git_folder}\n")
+    sh(clone.repository, "commit", "--quiet", "--allow-empty", "--message", "second")
+    verified = clone.run("verify", "HEAD~1..HEAD", "--repo", thief)
+    assert "are not trusted yet" in verified.errors, verified
+    assert not clone.mark.exists()
+
+
+@pytest.mark.parametrize("how", ["main", "worktree", "submodule"])
+def test_consent_holds_in_each_checkout_of_a_repository(clone: Clone, how: str) -> None:
+    top = {"main": clone.repository, "worktree": clone.folder / "tree", "submodule": clone.repository / "lib"}[how]
+    if how == "submodule":
+        with_submodule(clone.repository)
+    else:
+        clone.plant()
+        sh(clone.repository, "worktree", "add", "--quiet", str(clone.folder / "tree"))
+    key = open_repository(top).common
+    assert clone.run("trust", "--yes", "--repo", top).exit_code == 0
+    assert str(key) in json.loads(clone.trust_file.read_text())["repositories"]
+
+
+@pytest.mark.parametrize("other", ["a folder", "another repository"])
+def test_no_checkout_elsewhere_counts_as_the_repository_s(clone: Clone, other: str) -> None:
+    clone.plant()
+    folder = clone.folder / "other"
+    make_repository(folder, {}) if other == "another repository" else folder.mkdir()
+    (folder / "helmsman.toml").write_text('goal = "PRIVATE"\n')
+    sh(clone.repository, "config", "core.worktree", str(folder))
+    told = clone.here("config")
+    assert "belongs to another repository, or to none" in told
+    assert "PRIVATE" not in told

@@ -393,5 +393,5 @@ def test_a_run_s_yes_is_remembered_for_its_repository_alone(clone: Clone, monkey
     clone.run("trust", "--yes", "--repo", clone.repository)
     monkeypatch.setenv("HELMSMAN_HOME", str(clone.trust_file.parent))
     make_repository(clone.folder / "other", {})
-    assert trust_of(open_repository(clone.repository).common).commands
-    assert not trust_of(open_repository(clone.folder / "other").common).commands
+    assert trust_of(open_repository(clone.repository).consent_key).commands
+    assert not trust_of(open_repository(clone.folder / "other").consent_key).commands
