@@ -16,6 +16,16 @@ FILES = {"project": ".claude/settings.json", "local": ".claude/settings.local.js
 LARGEST = 1 << 20
 
 PROXIES = "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"
+PROVIDERS = tuple(
+    f"CLAUDE_CODE_USE_{name}"
+    for name in ("BEDROCK", "VERTEX", "FOUNDRY", "MANTLE", "GATEWAY", "ANTHROPIC_AWS", "ANTHROPIC_GOOGLE_CLOUD")
+)
+"""Each makes the CLI use another provider, at the address in a variable of that provider."""
+ADDRESSES = (
+    "ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL", "ANTHROPIC_FOUNDRY_BASE_URL", "ANTHROPIC_FOUNDRY_RESOURCE",
+    "ANTHROPIC_BEDROCK_MANTLE_BASE_URL", "ANTHROPIC_AWS_BASE_URL", "ANTHROPIC_GOOGLE_CLOUD_BASE_URL",
+)  # fmt: skip
+"""Passed where the operator sets them; an empty one would not mean the default."""
 ANTHROPIC = "https://api.anthropic.com"
 """The CLI's default URL; passed explicitly, because a project's file would override an unset one."""
 
@@ -48,7 +58,7 @@ def project_settings(repository: Repository, commit: str, config: LoopConfig) ->
 
 
 def pinned_variables(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]:
-    """Variables for `--settings`, which override a project's: the operator's API URL and proxies.
+    """Variables for `--settings`, which override a project's: the operator's provider, addresses and proxies.
 
     A proxy with a password is left out, because any user can read a command line; a sandbox has its own proxy.
     """
@@ -56,6 +66,8 @@ def pinned_variables(environment: Mapping[str, str], config: LoopConfig) -> dict
         base = {name: value for name in ("ANTHROPIC_BASE_URL",) if (value := environment.get(name))}
     else:
         base = {"ANTHROPIC_BASE_URL": environment.get("ANTHROPIC_BASE_URL") or ANTHROPIC}
+        base |= {name: environment.get(name, "") for name in PROVIDERS}
+    base |= {name: environment[name] for name in ADDRESSES if name in environment}
     proxies = {name: environment.get(name, "") for name in PROXIES} if config.sandbox.kind != "bubblewrap" else {}
     return {name: value for name, value in {**base, **proxies}.items() if "@" not in value}
 
