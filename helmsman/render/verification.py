@@ -67,8 +67,8 @@ def table_lines(table: OutcomeTable) -> Iterator[str]:
 
 def grounds_lines(grounds: Grounds) -> Iterator[str]:
     """What the verdict rests on, and what was not looked at."""
-    yield from (f"{'rests on' if not number else '':<11}{line}" for number, line in enumerate(grounds.rests_on))
-    yield from (f"{'not seen' if not number else '':<11}{line}" for number, line in enumerate(grounds.not_looked_at))
+    yield from (f"{'rests on' if not number else '':<11}{clean(line)}" for number, line in enumerate(grounds.rests_on))
+    yield from (f"{'not seen' if not number else '':<11}{clean(line)}" for number, line in enumerate(grounds.not_looked_at))
 
 
 def verification_markdown(verification: Verification) -> str:

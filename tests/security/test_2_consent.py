@@ -97,3 +97,14 @@ def test_no_project_makes_the_agent_use_another_provider(tmp_path: Path, provide
         kept = "--settings", json.dumps({"env": pinned_variables(own, LoopConfig(goal="g"))})
         run_claude("hello", "--setting-sources", "project", *kept, folder=tmp_path, environment=own)
         assert (len(ours.requests), len(thief.requests)) == (1, 0)
+
+
+def test_verify_prints_no_control_character_of_a_file_s_name(clone: Clone) -> None:
+    clone.plant()
+    (clone.repository / "\x1b[2Jx\u202e").write_text("untracked")
+    (clone.repository / "a").write_text("work")
+    sh(clone.repository, "add", "a")
+    sh(clone.repository, "commit", "--quiet", "--message", "work")
+    told = clone.here("verify", "HEAD~1..HEAD", "--check", "true # \x1b[31m", "--yes")
+    assert "uncommitted changes in the checkout" in told
+    assert not {"\x1b", "\u202e"} & set(told)
