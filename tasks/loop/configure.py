@@ -73,7 +73,9 @@ def agent_requests(top: Path, kind: str) -> Iterator[TrustRequest]:
     """Operator settings that an agent's file requests: the whole file, as it names a program, arguments and environment."""
     path = repository_agents(top).get(kind)
     if path is not None:
-        yield TrustRequest(AGENTS.display_name(path), (Setting("agent", as_json(read_text(path, AGENTS.form))),))
+        where = AGENTS.display_name(path)
+        text = read_text(resolve_inside(top, path.relative_to(top), where), AGENTS.form)
+        yield TrustRequest(where, (Setting("agent", as_json(text)),))
 
 
 def repository_requests(top: Path) -> list[TrustRequest]:

@@ -108,3 +108,13 @@ def test_verify_prints_no_control_character_of_a_file_s_name(clone: Clone) -> No
     told = clone.here("verify", "HEAD~1..HEAD", "--check", "true # \x1b[31m", "--yes")
     assert "uncommitted changes in the checkout" in told
     assert not {"\x1b", "\u202e"} & set(told)
+
+
+def test_an_agent_s_file_that_lies_outside_is_not_shown(clone: Clone) -> None:
+    clone.plant(**{".helmsman/x": ""})
+    (clone.folder / "elsewhere").mkdir()
+    (clone.folder / "elsewhere/credentials.toml").write_text('token = "PRIVATE"\n')
+    (clone.repository / ".helmsman/agents").symlink_to(clone.folder / "elsewhere")
+    told = clone.here("trust", "--json")
+    assert ".helmsman/agents/credentials.toml leads out of its repository" in told
+    assert "PRIVATE" not in told
