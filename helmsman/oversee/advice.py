@@ -52,7 +52,8 @@ def advise(state: LoopState) -> Advice:
     if not state.config.ladder.act:
         return ADVICE["ordinary"]
     row, oversight = ADVICE[next(situation for situation, applies in SITUATIONS if applies(state))], state.oversight
-    instructions = (*(oversight.instructions[:1] if row.alert_first else ()), *row.instructions)
+    alert = oversight.instructions[:1] if row.alert_first else ()
+    instructions = (*alert, *row.instructions[len(alert) :])  # two first steps in one paragraph would contradict each other
     # the current class of failure with the longest run
     recurring = [learning for learning in oversight.learning if learning.in_row >= RECURS] if row.specialist else []
     longest = max(recurring, key=lambda learning: (learning.in_row, learning.recurred, learning.seen), default=None)
@@ -140,7 +141,7 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
         "not claimed",
         lambda s: bool(s.checks and s.checks.passed and s.past_iterations) and s.oversight.progress.completion >= DONE,
     ),
-    ("nearly done", lambda state: state.oversight.progress.completion > NEAR),
+    ("nearly done", lambda state: bool(state.past_iterations) and state.oversight.progress.completion > NEAR),
     ("ordinary", lambda _: True),
 )
 """Instructions that cannot be followed come first, then what prevents any work, failed levels, stagnation, and the end."""

@@ -84,6 +84,7 @@ def test_the_first_matching_row_decides(fields: dict[str, Any], situation: str, 
         ({"progress": Progress(completion=0.96), "checks": report(check(passed=True))}, "not claimed"),
         ({"progress": Progress(completion=0.81)}, "nearly done"),
         ({"progress": Progress(completion=0.8)}, "ordinary"),
+        ({"progress": Progress(completion=1.0), "checks": report(check(passed=True)), "history": ()}, "ordinary"),
     ],
 )
 def test_other_rows_match_what_was_observed(fields: dict[str, Any], situation: str) -> None:
@@ -100,6 +101,13 @@ def test_only_the_most_severe_alert_is_an_instruction() -> None:
     told = brief(state_with(redirected=("stuck",), instructions=("Run it alone.", "Look at b.")), orientation()).prompt
     assert "# Advice\nRun it alone.\n" in told
     assert "Look at b." not in told
+
+
+def test_an_alert_replaces_the_first_instruction_of_a_level() -> None:
+    own = ADVICE["refactor"].instructions
+    assert advise(state_with(ladder=ladder_on(EscalationLevel.REFACTOR))).instructions == own
+    alerted = advise(state_with(ladder=ladder_on(EscalationLevel.REFACTOR), instructions=("Run it alone.",)))
+    assert alerted.instructions == ("Run it alone.", *own[1:])
 
 
 def test_a_recurring_failure_class_chooses_the_persona() -> None:
