@@ -204,7 +204,7 @@ def work_findings(call: ToolCall, script: Sequence[Command], rules: Rules) -> It
             yield Finding(
                 "judging_tests",
                 f"{display(path)} judges this fix: keep its assertions and change the code. You may add tests; if a test"
-                " is wrong, say so in .helmsman/progress.md.",
+                " is wrong, end with BLOCKED and show where.",
             )
     failure = rules.broken
     if call.tool != "Write" or failure is None or not _PLACE.search(failure.where) or _MISSING.search(failure.message):

@@ -97,22 +97,15 @@ def brief(
 
 def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) -> list[Section]:
     """Sections of facts, the most specific first."""
-    done, last, checks = state.done, state.last_call, state.checks
+    done, last = state.done, state.last_call
     research = "" if state.researching else render("research_findings", found=state.memory.research)
     is_near_limit = nearly_used_windows(state.usage, orientation.started_at)
-    reasons = "; ".join(dict.fromkeys(WHY[denial.rule] for denial in done.refused if denial.rule in WHY))
+    reasons = list(dict.fromkeys(WHY[denial.rule] for denial in done.refused if denial.rule in WHY))
     details = "\n".join(clean_lines(denial.why) for denial in done.refused if denial.rule in DETAILED)
     refusal = render("refusal", iteration=state.iteration, reasons=reasons, details=details) if done.refused else ""
     # instructions between which a person has to choose
     conflicts = "\n".join(clean(describe_conflict(conflict)) for conflict in state.oversight.conflicts)
     is_blocked_by_conflict = conflicts and state.oversight.diagnosis == "double_bind"
-    without_tests = ", ".join(f"`{clean(result.command)}`" for result in (checks.results if checks else ()) if result.ran_no_test)
-    failed_checks = [*map(failed_check_values, checks.failures)] if checks else []
-    results = (
-        render("checks", failed=failed_checks, total=len(checks.results), empty=without_tests)
-        if checks and checks.results
-        else ""
-    )
     item, own = orientation.plan.item if orientation.plan else None, state.plan.own
     is_due = item and own and not own.passed and state.plan.now == item.id and own.command == item.check
     item_check = render("item_check", item=item.id, check=failed_check_values(own)) if item and own and is_due else ""
@@ -127,13 +120,13 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
         ("findings of research", research),
         ("advice", planned.focus or _advice_section(state)),
         ("contradictions", render("contradictions", conflicts=conflicts) if is_blocked_by_conflict else ""),
-        (CHECKS, results),
+        (CHECKS, _checks_section(state, orientation)),
         ("trend", trend_section(state)),
         ("check of the item", item_check),
         ("findings", render("findings", findings=state.findings)),
         ("claims", render("claims", claims=state.contradictions) if done.refused else ""),
         ("judge feedback", render("rejections", feedback=state.judge.feedback)),
-        ("last session", render("last_session", last=last, green=checks is not None and checks.passed)),
+        ("last session", render("last_session", last=last, green=state.checks is not None and state.checks.passed)),
         ("drift", render("drift", drift=last.drift) if is_off_task(last.drift) else ""),
         ("rolled back", _rolled_back_section(state.failed)),
         ("interrupted work", render("interrupted", salvaged=state.salvaged)),
@@ -142,6 +135,21 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
         ("notes", render("notes", notes=notes, problems=problems) if notes or problems else ""),
         ("history", planned.compacted or render("commits", commits=orientation.commits)),
     ]
+
+
+def _checks_section(state: LoopState, orientation: Orientation) -> str:
+    """Results of the checks; of those that passed before any work, that they do not prove it."""
+    if state.checks is None or not state.checks.results:
+        return ""
+    has_other_proof = state.config.judge.criteria or orientation.plan or state.plan.ticked
+    is_told = any(denial.rule == "unproven" for denial in state.done.refused)
+    return render(
+        "checks",
+        failed=[*map(failed_check_values, state.checks.failures)],
+        total=len(state.checks.results),
+        empty=", ".join(f"`{clean(result.command)}`" for result in state.checks.results if result.ran_no_test),
+        prove_nothing=state.green_at_start and not has_other_proof and not is_told,
+    )
 
 
 def _fit(facts: Sequence[Section], allowance: int) -> list[Section]:
@@ -166,7 +174,8 @@ def _fit(facts: Sequence[Section], allowance: int) -> list[Section]:
 def _advice_section(state: LoopState) -> str:
     """The paragraph of advice; a hat has its own persona."""
     advice = advise(state)
-    persona = "" if current_hat(state) else PERSONAS[advice.persona]
+    is_alerted = advice.alert_first and state.oversight.instructions  # then the persona would repeat it in other words
+    persona = "" if current_hat(state) or is_alerted else PERSONAS[advice.persona]
     sentences = " ".join(one_line(sentence) for sentence in (advice.reason, *advice.instructions, persona) if sentence)
     return render("advice", sentences=sentences) if sentences else ""
 

@@ -14,8 +14,10 @@ SHOWN = 10  # names in one line
 NAME = 120
 IDLE = 2  # iterations in a row without progress from which each is described
 TRIES = 3
-TOLD_ISSUES = "validation.errors", "validation.blocker"
-"""Issues that the agent can act on. A missing claim of completion belongs to the advice; the rest is for people."""
+TOLD_ISSUE = "validation.errors"
+"""The issue of validation that the agent can act on. Blockers are the failures named here anyway, a missing claim of completion
+belongs to the advice, and the rest is for people.
+"""
 
 
 def trend_section(state: LoopState) -> str:
@@ -41,10 +43,15 @@ def _comparison_lines(report: CheckReport, previous: IterationSummary, summaries
     )  # a check without test names counts by its own name
     failing = [name for names in failing_by_check for name in names]
     still_failing = {result.name for result in report.results if not result.passed} | set(failing)
-    yield _names_line("fixed", [name for name in previous.failing if name not in still_failing])
+    fixed = [name for name in previous.failing if name not in still_failing]
+    if not fixed and not failing:
+        return  # everything passed before, and still does
     recurring = {name: _passed_text(name, summaries[:-1]) for name in failing if name not in previous.failing}
     has_all_names = len(previous.failing) < MOST_NAMES
-    yield _names_line("newly broken", [name for name, passed in recurring.items() if has_all_names and not passed])
+    broken = [name for name, passed in recurring.items() if has_all_names and not passed]
+    yield _names_line("fixed", fixed)
+    if broken or not recurring:
+        yield _names_line("newly broken", broken)
     yield from (f"broken again: {_short_name(name)} ({passed})" for name, passed in list(recurring.items())[:SHOWN] if passed)
     for count in sorted({_count_in_row(name, summaries) for name in failing} - {0, 1}, reverse=True):
         yield _names_line(
@@ -66,23 +73,27 @@ def _passed_text(name: str, summaries: Sequence[IterationSummary]) -> str:
 
 def _attempt_lines(state: LoopState) -> Iterator[str]:
     """Describe iterations without progress, and those that only restored an earlier tree."""
-    past = state.past_iterations
+    past = [summary for summary in state.past_iterations if summary.movement is not Movement.WAITED]
+    idle = state.oversight.idle if state.oversight.idle >= IDLE else 0
     for at, summary in [*enumerate(past)][-TRIES:]:
         twin = next((other for other in reversed(past[: max(0, at - 1)]) if other.tree and other.tree == summary.tree), None)
         if twin and past[at - 1].tree != summary.tree:
-            restored = f"the files of iteration {twin.iteration} ({twin.commit[:10]})"
-            yield f"iteration {summary.iteration} ({summary.commit[:10]}) restored {restored} and undid the changes in between"
-        elif state.oversight.idle >= IDLE:
+            restored = f"restored the files of iteration {_commit_text(twin)}"
+            yield f"iteration {_commit_text(summary)} {restored} and undid iteration {_commit_text(past[at - 1])}"
+        elif at >= len(past) - idle:
             calls = "" if "tools" in summary.untold else f", {plural(summary.tool_calls, 'tool call')}"
-            work = f"{plural(summary.files_changed, 'file')} changed{calls}{_files_text(summary)}"
+            work = f"{plural(summary.files_changed, 'file')} changed{_files_text(summary)}{calls}"
             yield f"no progress in iteration {summary.iteration}: {work}"
 
 
 def _issue_line(state: LoopState) -> Iterator[str]:
-    """The first issue of validation (O7); none under green checks."""
+    """The first such issue of validation (O7); none under green checks."""
     if state.checks and not state.checks.passed:
-        messages = {issue.rule: one_line(issue.message) for issue in reversed(state.oversight.issues)}
-        yield from [messages[rule] for rule in TOLD_ISSUES if rule in messages][:1]
+        yield from [one_line(issue.message) for issue in state.oversight.issues if issue.rule == TOLD_ISSUE][:1]
+
+
+def _commit_text(summary: IterationSummary) -> str:
+    return f"{summary.iteration} ({summary.commit[:10]})"
 
 
 def _files_text(summary: IterationSummary) -> str:

@@ -295,7 +295,7 @@ def test_the_prompt_holds_exactly_the_item_in_hand_with_what_proves_it() -> None
 def test_it_is_told_of_the_claim_that_is_needed_of_verifying_and_of_the_last_item() -> None:
     assert "a line `T001: done` into your notes" in told(PLAIN)
     assert "It asks for verification" in told(LOOKS)
-    assert "Do not ask for completion of the whole" in told(PLAIN)
+    assert "When it is done, end with `CONTINUE: `: other items remain" in told(PLAIN)
     assert "It is the last item" in told(PLAIN, remaining=1)
     assert "Every item of `plan.toml`" in brief(loop(), builders.orientation(plan=CurrentItem(total=2, done=2))).prompt
 

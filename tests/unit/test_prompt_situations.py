@@ -1,4 +1,4 @@
-"""What the agent reads in 22 situations, and what models are asked: the facts, and each whole text as a file to read.
+"""What the agent reads in 24 situations, and what models are asked: the facts, and each whole text as a file to read.
 
 `UPDATE_SNAPSHOTS=1` writes the files anew.
 """

@@ -41,6 +41,28 @@ def test_the_first_iteration_is_compared_with_the_start() -> None:
     assert "fixed: test_b, test_c\nnewly broken: none" in words
 
 
+def test_only_iterations_without_progress_are_called_so() -> None:
+    still = [summary(number, "test_a", movement=Movement.STILL, files=("a.py",), files_changed=1) for number in (2, 3, 5)]
+    waited = summary(4, "test_a", movement=Movement.WAITED)
+    history = (START, summary(1, "test_a"), *still[:2], waited)
+    words = prompt_of(after(*history, failing=("test_a",), oversight=Oversight(idle=2)))
+    assert "no progress in iteration 1" not in words
+    assert "no progress in iteration 4" not in words
+    assert "no progress in iteration 3: 1 file changed (a.py), 3 tool calls" in words
+
+
+def test_what_was_undone_is_named_with_its_commit() -> None:
+    back = (summary(1, "test_a", tree="A"), summary(2, "test_b", tree="B"), summary(3, "test_a", tree="A"))
+    words = prompt_of(after(START, *back, failing=("test_a",)))
+    assert "iteration 3 (3333333333) restored the files of iteration 1 (1111111111) and undid iteration 2 (2222222222)" in words
+
+
+def test_a_comparison_in_which_nothing_changed_is_told_only_while_something_fails() -> None:
+    assert "fixed: none\nnewly broken: none\n" in prompt_of(after(START, START, failing=("test_a", "test_b", "test_c")))
+    green = (summary(0, failing=(), movement=Movement.WAITED), summary(1, failing=()))
+    assert prompt_of(state(iteration=1, history=green, checks=report(check(passed=True)))) == ""
+
+
 def test_work_that_was_taken_back_is_told_as_failed() -> None:
     seen = summary(1), summary(2, undone=True, files=("calc.py",)), summary(3)
     assert "failed and removed from the branch: iteration 2, commit 2222222222 (calc.py)" in prompt_of(after(*seen))
