@@ -82,11 +82,8 @@ def _inside_finding(path: str, rules: Rules) -> Finding | None:
     is_protected = matches_any(path, rules.protected) and not matches_any(path, (*_BYPRODUCTS, *rules.allowed))
     if not is_protected and not matches_any(path, _OWN_FILES):
         return None
-    return Finding(
-        "protected",
-        f"{display(path)} is protected: it judges the work. Leave it unchanged and change the code so that it passes;"
-        f" if you think that it is wrong, say so in {OWN_FOLDER}/{AGENTS_FILE}.",
-    )
+    text = "is protected. Leave it as it is and make the work fit it; if it is wrong, end with BLOCKED and show where."
+    return Finding("protected", f"{display(path)} {text}")
 
 
 def _own_state_finding(path: str) -> Finding:

@@ -170,6 +170,15 @@ def test_of_what_is_protected_that_may_change_which_the_operator_allows() -> Non
     assert rules_of(commands, rules) == [None, "protected", "protected", None]
 
 
+def test_what_the_agent_takes_for_wrong_or_needs_from_a_person_is_to_be_said_where_a_person_reads_it() -> None:
+    """As the prompt orders it: a note in progress.md reaches the next session only."""
+    for command in ("echo > tests/a.py", "helmsman approve"):
+        denial = evaluate_command(command)
+        assert isinstance(denial, Deny)
+        assert "end with BLOCKED" in denial.reason
+        assert "progress.md" not in denial.reason
+
+
 def test_research_writes_down_what_it_found_and_nothing_else() -> None:
     commands = [f"echo > {path}" for path in ("src/a.py", ".helmsman/research.md", ".helmsman/progress.md", "/tmp/a")]
     assert rules_of(commands, Rules(TREE, looks_only=True)) == ["protected", None, None, None]

@@ -58,7 +58,8 @@ def test_what_was_undone_is_named_with_its_commit() -> None:
 
 
 def test_a_comparison_in_which_nothing_changed_is_told_only_while_something_fails() -> None:
-    assert "fixed: none\nnewly broken: none\n" in prompt_of(after(START, START, failing=("test_a", "test_b", "test_c")))
+    names = "test_a", "test_b", "test_c"
+    assert "fixed: none\nnewly broken: none\n" in prompt_of(after(START, summary(1, *names), failing=names))
     green = (summary(0, failing=(), movement=Movement.WAITED), summary(1, failing=()))
     assert prompt_of(state(iteration=1, history=green, checks=report(check(passed=True)))) == ""
 
