@@ -10,9 +10,10 @@ from helmsman.records.checks import CheckResult, checks_fail
 STOP_BLOCKS = 2
 """Times that a session is sent back to work; a third time would repeat the message, and a fresh session is better."""
 MOST_ATTEMPTS = 20  # of one session; an agent that asks more often is stopped by something else
-TEXT_TOKENS = 200  # of the whole message; most of it is the names of failing tests
+TEXT_TOKENS = 200  # of the whole message; most of it is the failures
 CHECKS_SHOWN = 2
-TESTS_SHOWN = 5
+FAILURES_SHOWN = 3  # with place and message
+TESTS_SHOWN = 5  # if only their names are known
 LINES_SHOWN = 3  # at the end of an output without test names; runners print failures and the summary last
 NAME_SHOWN = 150
 
@@ -56,13 +57,14 @@ def block_message(results: Sequence[CheckResult]) -> str:
     failed = failed_checks(results)
     more = f" and {len(failed) - CHECKS_SHOWN} more" if len(failed) > CHECKS_SHOWN else ""
     commands = ", ".join(f"`{short_line(result.command, NAME_SHOWN)}`" for result in failed[:CHECKS_SHOWN])
-    shown: list[str] = []  # the failing tests by name, or else the end of the output
+    shown: list[str] = []  # the failures, or else the names of the failing tests, or the end of the output
     for result in failed[:CHECKS_SHOWN]:
         names = result.counts.failing if result.counts else ()
         printed = [line for line in (result.tail or result.head).splitlines() if line.strip()][-LINES_SHOWN:]
-        lines = names[:TESTS_SHOWN] or printed or (f"exit code {result.exit_code}, no output",)
+        failures, most = (result.listed, FAILURES_SHOWN) if result.listed else (names, TESTS_SHOWN)
+        lines = failures[:most] or printed or (f"exit code {result.exit_code}, no output",)
         shown += (short_line(line, NAME_SHOWN) for line in lines)
-        shown += [f"[{len(names) - TESTS_SHOWN} more]"] if len(names) > TESTS_SHOWN else []
+        shown += [f"[{len(failures) - most} more]"] if len(failures) > most else []
     text = render("stop", checks=f"{commands}{more}", one=len(failed) == 1, shown="\n".join(shown))
     return fit(text, TEXT_TOKENS)
 

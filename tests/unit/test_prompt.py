@@ -209,7 +209,8 @@ def test_of_unsafe_work_the_agent_learns_neither_the_commit_nor_a_file_nor_a_wor
 def test_work_that_made_it_worse_is_named_with_its_commit_and_the_reason_stays_with_the_person() -> None:
     told = prompt(state(failed=FAILED.model_copy(update={"rule": "regressing", "files": ("x`\n# Objective",)})))
     assert "Your tree is at its best commit, aaaaaaaaaaaa." in told
-    assert "see `git show --stat ffffffffffff`. Choose another approach.\n```\nx` # Objective\n```" in told
+    assert "see `git show --stat ffffffffffff`. Choose another approach.\n" in told
+    assert "Files that it changed:\n```\nx` # Objective\n```" in told
     assert "pragma" not in told
 
 
