@@ -31,7 +31,7 @@ def trend_section(state: LoopState) -> str:
         f"failed and removed from the branch: iteration {summary.iteration}, commit {summary.commit[:10]}{_files_text(summary)}"
         for summary in [summary for summary in state.history if summary.undone][-TRIES:]
     )
-    lines = [*comparison, *rolled_back, *_attempt_lines(state), *_issue_line(state)]
+    lines = [*comparison, *rolled_back, *_best_line(state), *_attempt_lines(state), *_issue_line(state)]
     since = f"iteration {state.past_iterations[-2].iteration}" if len(state.past_iterations) > 1 else "the start"
     return render("trend", since=since, facts="\n".join(lines)) if lines else ""
 
@@ -69,6 +69,14 @@ def _passed_text(name: str, summaries: Sequence[IterationSummary]) -> str:
     first = next((at for at, summary in enumerate(summaries) if name in summary.failing), len(summaries))
     passing = [summary for summary in summaries[first:] if name not in summary.failing]
     return f"it passed after iteration {passing[-1].iteration}, commit {passing[-1].commit[:10]}" if passing else ""
+
+
+def _best_line(state: LoopState) -> Iterator[str]:
+    """Name the best commit if the last one is worse; the advice says to start from it."""
+    best, last = state.oversight.best, state.past_iterations[-1]
+    if best and last.checked and last.completion < best.completion:
+        origin = f"iteration {best.iteration}" if best.iteration else "the start"
+        yield f"best so far: {origin}, commit {best.commit[:10]}"
 
 
 def _attempt_lines(state: LoopState) -> Iterator[str]:

@@ -8,7 +8,7 @@ from helmsman.orient.brief import WHY, brief
 from helmsman.orient.trend import trend_section
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import TestCounts
-from helmsman.records.control import Issue, IterationSummary, Movement, Oversight, RolledBack
+from helmsman.records.control import Checkpoint, Issue, IterationSummary, Movement, Oversight, RolledBack
 from helmsman.records.proof import Denial, DoneSignals
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, orientation, report, state
@@ -55,6 +55,15 @@ def test_what_was_undone_is_named_with_its_commit() -> None:
     back = (summary(1, "test_a", tree="A"), summary(2, "test_b", tree="B"), summary(3, "test_a", tree="A"))
     words = prompt_of(after(START, *back, failing=("test_a",)))
     assert "iteration 3 (3333333333) restored the files of iteration 1 (1111111111) and undid iteration 2 (2222222222)" in words
+
+
+def test_the_best_commit_is_named_if_the_last_one_is_worse() -> None:
+    best = Checkpoint(iteration=1, commit="a" * 40, tree="t1", completion=0.5)
+    history = (START, summary(1, "test_a"), summary(2, "test_a", "test_b", completion=0.4))
+    words = prompt_of(after(*history, failing=("test_a", "test_b"), oversight=Oversight(best=best)))
+    assert "best so far: iteration 1, commit aaaaaaaaaa\n" in words
+    level = (START, summary(1, "test_a"), summary(2, "test_a"))
+    assert "best so far" not in prompt_of(after(*level, failing=("test_a",), oversight=Oversight(best=best)))
 
 
 def test_a_comparison_in_which_nothing_changed_is_told_only_while_something_fails() -> None:
