@@ -61,7 +61,8 @@ def block_message(results: Sequence[CheckResult]) -> str:
     for result in failed[:CHECKS_SHOWN]:
         names = result.counts.failing if result.counts else ()
         printed = [line for line in (result.tail or result.head).splitlines() if line.strip()][-LINES_SHOWN:]
-        failures, most = (result.listed, FAILURES_SHOWN) if result.listed else (names, TESTS_SHOWN)
+        # without names of tests, the listed lines may be any
+        failures, most = (result.listed, FAILURES_SHOWN) if names and result.listed else (names, TESTS_SHOWN)
         lines = failures[:most] or printed or (f"exit code {result.exit_code}, no output",)
         shown += (short_line(line, NAME_SHOWN) for line in lines)
         shown += [f"[{len(failures) - most} more]"] if len(failures) > most else []

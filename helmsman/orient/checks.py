@@ -31,6 +31,7 @@ def failed_check_values(result: CheckResult) -> Mapping[str, object]:
         "remark": clean(result.remark),
         "lines": "\n".join(lines[:SHOWN]) if output else "",
         "log": log_path(result),
+        "cut": bool(result.tail),
         "size": plural(output.count("\n") + 1, "line"),
         "more": max(0, len(lines) - SHOWN),
     }

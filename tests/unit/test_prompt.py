@@ -118,7 +118,7 @@ def test_the_prompt_names_every_check() -> None:
         (check(passed=False, exit_code=None, error="sh is missing"), "`pytest` failed: sh is missing."),
         (
             failing("begin\n", "\nend"),
-            "```\nbegin\n[… left out …]\nend\n```\nWhole output: .helmsman/checks/pytest.log (3 lines)",
+            "```\nbegin\n[… left out …]\nend\n```\nBeginning and end of the output: .helmsman/checks/pytest.log (3 lines)",
         ),
         (
             failing("1 failed", names=("test_a", "test_b")).model_copy(update={"listed": ("a.py:1 | test_a", "a.py:5 | test_b")}),
@@ -144,7 +144,9 @@ def test_nothing_that_a_check_prints_stands_outside_of_a_fence(results: list[Che
     quiet = report(*(failing("quiet", names=("quiet",)) for _ in results))
     noisy, expected = (outside_of_fences(prompt(full_state(checks=checks))) for checks in (report(*results), quiet))
     ours = {*expected, "(left out: it does not fit)"}
-    log = re.compile(r"Whole output: \.helmsman/checks/pytest\.log \(\d+ lines?\)|`pytest` exits with 1[.:].*")
+    log = re.compile(
+        r"(?:Whole|Beginning and end of the) output: \.helmsman/checks/pytest\.log \(\d+ lines?\)|`pytest` exits with 1[.:].*"
+    )
     assert {line for line in noisy if not log.fullmatch(line)} <= ours
     assert noisy[-5:] == expected[-5:]
 

@@ -111,6 +111,7 @@ def test_the_message_names_failing_tests_or_the_end_of_the_output() -> None:
             fails("a", 9, listed=("a.py:1 | test_0", "a.py:2 | test_1", "a.py:3", "b.py")),
             "a.py:1 | test_0\na.py:2 | test_1\na.py:3\n[1 more]",
         ),
+        "no tests": (fails(head="1\n2\n3\n4\n", listed=("1", "2", "3", "4")), "2\n3\n4"),
         "output": (fails(head="1\n2\n\n3\n4\n"), "2\n3\n4"),
         "its end": (fails(head="1\n", tail="8\n9\n"), "8\n9"),
         "nothing": (fails(head=" \n", exit_code=3), "exit code 3, no output"),
