@@ -20,6 +20,7 @@ def failed_check_values(result: CheckResult) -> Mapping[str, object]:
     """Values for the template `check`: the end of a failed check, a line for each distinct failure, and the path of its log."""
     counts, output = result.counts, output_text(result)
     lines = result.listed or [shorten(line, 240) for line in output.splitlines()[-SHOWN:]]
+    unnamed = counts.failed - len(counts.failing) if counts and counts.failing else 0  # their names were in what was cut
     return {
         "command": clean(result.command),
         "error": clean(result.error),
@@ -33,7 +34,7 @@ def failed_check_values(result: CheckResult) -> Mapping[str, object]:
         "log": log_path(result),
         "cut": bool(result.tail),
         "size": plural(output.count("\n") + 1, "line"),
-        "more": max(0, len(lines) - SHOWN),
+        "more": max(0, len(lines) - SHOWN) + max(0, unnamed),
     }
 
 

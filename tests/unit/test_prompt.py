@@ -110,6 +110,14 @@ def test_the_prompt_names_every_check() -> None:
     assert "<checks>\nmake test\nmake lint\n</checks>" in text
 
 
+def test_failures_that_are_not_shown_are_counted() -> None:
+    listed = tuple(f"a.py:{number} | test_{number}" for number in range(20))
+    counts = TestCounts(failed=30, failing=tuple(f"test_{number}" for number in range(20)))
+    result = failing("30 failed").model_copy(update={"listed": listed, "counts": counts})
+    told = prompt(state(checks=report(result)))
+    assert "(1 line, 15 more failures not shown here)" in told
+
+
 @pytest.mark.parametrize(
     ("result", "words"),
     [
