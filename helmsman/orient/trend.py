@@ -88,7 +88,7 @@ def _attempt_lines(state: LoopState) -> Iterator[str]:
         if twin and past[at - 1].tree != summary.tree:
             restored = f"restored the files of iteration {_commit_text(twin)}"
             yield f"iteration {_commit_text(summary)} {restored} and undid iteration {_commit_text(past[at - 1])}"
-        elif at >= len(past) - idle:
+        elif at >= len(past) - idle and not summary.undone:
             calls = "" if "tools" in summary.untold else f", {plural(summary.tool_calls, 'tool call')}"
             work = f"{plural(summary.files_changed, 'file')} changed{_files_text(summary)}{calls}"
             yield f"no progress in iteration {summary.iteration}: {work}"

@@ -75,7 +75,9 @@ def test_a_comparison_in_which_nothing_changed_is_told_only_while_something_fail
 
 def test_work_that_was_taken_back_is_told_as_failed() -> None:
     seen = summary(1), summary(2, undone=True, files=("calc.py",)), summary(3)
-    assert "failed and removed from the branch: iteration 2, commit 2222222222 (calc.py)" in prompt_of(after(*seen))
+    words = prompt_of(after(*seen, oversight=Oversight(idle=2)))
+    assert "failed and removed from the branch: iteration 2, commit 2222222222 (calc.py)" in words
+    assert "no progress in iteration 2" not in words
 
 
 @pytest.mark.feature("O7")
