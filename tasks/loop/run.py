@@ -51,7 +51,7 @@ from tasks.loop.start import open_loop
 from tasks.memory import project_id
 from tasks.observers.telemetry import exporting
 from tasks.repository.git import Repository, commit_and_tree, open_repository
-from tasks.repository.loop_context import LoopContext, loop_context, loop_folder, mark_finished
+from tasks.repository.loop_context import LoopContext, exclusive_checkout, loop_context, loop_folder, mark_finished
 from tasks.repository.objects import close_readers
 from tasks.repository.plan import items_of
 from tasks.repository.state_ref import Fenced, known_state, read_state, replace_state, state_ref
@@ -98,6 +98,8 @@ def drive_loop(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]
         opened = open_loop(request, str(runs.run_id()), now_utc())
         if not request.loop:
             stack.enter_context(exclusive_folder(loop_folder(repository, opened.loop), opened.loop))
+        if opened.config.workspace.in_place:
+            stack.enter_context(exclusive_checkout(repository))
         context = loop_context(request.repository, opened)
         state = repair(context, read_state(repository, opened.loop)[0])
         state = acquire_lease(repository, _mark_lost_call(context, state))

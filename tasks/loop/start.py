@@ -31,7 +31,7 @@ from tasks.loop.merge import require_target
 from tasks.loop.remote_handover import pull_state
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, open_repository, require_head
 from tasks.repository.hidden import require_outside
-from tasks.repository.loop_context import loop_folder
+from tasks.repository.loop_context import exclusive_checkout, loop_folder
 from tasks.repository.own_template import read_template
 from tasks.repository.plan import initial_progress
 from tasks.repository.remote import require_remote
@@ -180,7 +180,8 @@ def _base_and_branch(repository: Repository, config: LoopConfig, begin_with: str
             found="a bare repository" if repository.bare else "a detached HEAD",
             remedy="leave --in-place out, or switch to a branch",
         )
-    require_clean(repository.top)
+    with exclusive_checkout(repository):  # of its own while another loop's agent works here
+        require_clean(repository.top)
     return commit, branch
 
 

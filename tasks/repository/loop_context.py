@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 from helmsman.config import WorkspaceConfig
 from helmsman.records.state import LoopState
 from tasks.repository.git import Repository, open_repository
+from tasks.system.lock import exclusive_driver
 from tasks.system.paths import GroupFolder, LoopFolder, helmsman_folder, state_home
 
 
@@ -41,6 +43,14 @@ def worktree_of(repository: Repository, loop: str, workspace: WorkspaceConfig) -
     base = repository.common.parent  # base of a relative root, whatever the working directory
     root = base / Path(workspace.root).expanduser() if workspace.root else state_home() / "worktrees"
     return root / repository_name(repository) / loop
+
+
+def exclusive_checkout(repository: Repository) -> AbstractContextManager[None]:
+    """Hold the checkout during the block, for a loop that works in place. Raises DrivenElsewhere if another one does."""
+    name = hashlib.sha256(os.fsencode(repository.top)).hexdigest()[:8]
+    lock = helmsman_folder(repository.common) / f"in-place-{name}.lock"
+    remedy = "wait for the loop that works here (`helmsman list`), cancel it, or leave --in-place out"
+    return exclusive_driver(lock, f"the checkout {repository.top}", remedy)
 
 
 def repository_name(repository: Repository) -> str:

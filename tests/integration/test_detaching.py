@@ -17,7 +17,7 @@ from tasks.agents.catalogue import LoopSettings
 from tasks.loop.start import create_loop
 from tasks.loopback import LoopbackServer, serving
 from tasks.repository.git import open_repository
-from tasks.repository.loop_context import loop_folder
+from tasks.repository.loop_context import exclusive_checkout, loop_folder
 from tasks.system.environment import SESSION_VARIABLES
 from tasks.system.lock import exclusive_driver
 from tests.fakes.command_line import CommandLine, offline_command_line, read_object
@@ -81,6 +81,16 @@ def test_a_taken_name_is_rejected_with_the_driver_and_the_remedy(helmsman: Comma
     assert told.exit_code == 2
     assert f"driven by process {os.getpid()}" in told.errors
     assert "what to do: watch it: helmsman watch loop" in told.errors
+
+
+def test_a_checkout_in_which_another_loop_works_is_rejected_and_no_loop_is_made(helmsman: CommandLine) -> None:
+    repository = open_repository(helmsman.repository)
+    with exclusive_checkout(repository):
+        told = helmsman.run(*RUN, "--in-place")
+    assert told.exit_code == 2
+    assert f"the checkout {repository.top} already has a driver" in told.errors
+    assert "leave --in-place out" in told.errors
+    assert "no loop was started" in helmsman.run("list", "--repo", "repository").output
 
 
 # --- a driver that goes on ----------------------------------------------------------------------------------------
