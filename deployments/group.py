@@ -15,7 +15,7 @@ from deployments.trust import require_consent
 from helmsman.config import Section
 from helmsman.config.layers import from_assignments, merge_tables, problem_of
 from helmsman.errors import OperatorError
-from helmsman.naming import loop_id
+from helmsman.naming import OWN_BRANCHES, loop_id
 from helmsman.orient.decomposition import approaches, chain_file
 from helmsman.plain import clean, short_line
 from helmsman.records.decision import Outcome
@@ -173,7 +173,8 @@ def next_command_lines(result: ParallelResult, *, in_a_row: bool) -> Iterator[st
     relevant = result.loops[-1:] if in_a_row and result.done else result.loops  # the last branch of a sequence contains all work
     counted = (result.kept,) if result.kept else relevant  # the loops whose work is used
     left = [loop for loop in counted if loop.outcome is not Outcome.COMPLETED]
-    unmerged = [loop for loop in counted if loop.outcome is Outcome.COMPLETED and loop.branch and not loop.merged]
+    completed = (loop for loop in counted if loop.outcome is Outcome.COMPLETED and not loop.merged)
+    unmerged = [loop for loop in completed if loop.branch.startswith(OWN_BRANCHES)]  # others worked in place
     if not result.done and (left or unmerged):
         yield f"next       helmsman status {(left or unmerged)[0].loop}; repeat the command to continue"
         return

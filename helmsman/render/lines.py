@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from helmsman.config import LoopConfig
 from helmsman.memory.recall import recalled_lines
-from helmsman.plain import clean, shorten
+from helmsman.naming import OWN_BRANCHES
+from helmsman.plain import clean, in_plain_words, shorten
 from helmsman.records.alignment import AlignResult
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import EscalationLevel, Oversight
@@ -107,9 +108,14 @@ def next_steps(result: LoopResult, gate: Gate | None = None) -> Iterator[tuple[s
     if result.merged:
         yield "look", f"git show --stat --first-parent {result.merged.commit[:12]}"
     else:
-        yield "look", f"git diff ...{branch}" if result.outcome is Outcome.COMPLETED else f"helmsman log {result.loop}"
+        yield "look", f"git diff ...{branch}" if _is_to_merge(result) else f"helmsman log {result.loop}"
     if step := _next_command(result, branch, gate):
         yield "next", step
+
+
+def _is_to_merge(result: LoopResult) -> bool:
+    """Whether the work is finished on a branch of the loop: work in place is on the operator's branch already."""
+    return result.outcome is Outcome.COMPLETED and result.branch.startswith(OWN_BRANCHES)
 
 
 def _next_command(result: LoopResult, branch: str, gate: Gate | None) -> str:
@@ -120,7 +126,7 @@ def _next_command(result: LoopResult, branch: str, gate: Gate | None) -> str:
         same = result.merged.commit == result.merged.base
         return "" if same else f"git revert -m 1 {result.merged.commit[:12]}  # only to undo the merge"
     if result.outcome is Outcome.COMPLETED:
-        return f"git merge {branch}"
+        return f"git merge {branch}" if _is_to_merge(result) else ""
     more = f" --set {result.rule}=VALUE" if result.outcome is Outcome.STOPPED and result.rule.startswith(LIMITS) else ""
     return f"helmsman resume {result.loop}{more}"
 

@@ -260,8 +260,14 @@ def test_a_loop_that_waits_says_until_when() -> None:
 
 @pytest.mark.feature("X3")
 def test_what_comes_next_can_be_copied_into_a_shell_whatever_the_branch_is_called() -> None:
-    html = html_report(state(ending=STOP, iteration=1, branch="a;touch${IFS}pwned"), [record(STOP)], REF)
-    assert "git diff ...'a;touch${IFS}pwned' Next git merge 'a;touch${IFS}pwned'" in " ".join(text_of(html).split())
+    html = html_report(state(ending=STOP, iteration=1, branch="helmsman/a;${IFS}pwned"), [record(STOP)], REF)
+    assert "git diff ...'helmsman/a;${IFS}pwned' Next git merge 'helmsman/a;${IFS}pwned'" in " ".join(text_of(html).split())
+
+
+def test_work_in_place_is_not_to_be_merged() -> None:
+    text = text_of(html_report(state(ending=STOP, iteration=1, branch="main"), [record(STOP)], REF))
+    assert "helmsman log mend-it" in text
+    assert "git merge" not in text
 
 
 def test_completion_looks_like_completion() -> None:
