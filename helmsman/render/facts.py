@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 
 from helmsman import texts
 from helmsman.plain import clean, in_plain_words, short_line
-from helmsman.records.agent import StopAttempt
+from helmsman.records.agent import AgentCall, AgentOutcome, StopAttempt
 from helmsman.records.checks import CheckReport, Finding, Judgement, JudgementOutcome, Weight
 from helmsman.records.claims import Contradiction
 from helmsman.records.control import EscalationLevel, Oversight, Progress
@@ -132,12 +132,21 @@ def facts(record: IterationRecord) -> Iterator[Fact]:
         yield Fact("note", "the agent left work uncommitted; Helmsman committed it", "", "Work")
 
 
+def _unexplained(call: AgentCall) -> str:
+    """What is known of a crash that printed no message: a wrong program or version, or a signal."""
+    if call.outcome is not AgentOutcome.CRASHED:
+        return ""
+    code = call.exit_code
+    how = "" if code is None else f" by signal {-code}" if code < 0 else f" with exit status {code}"
+    return f"the agent's program ended{how}, without a result and without a message"
+
+
 def _agent_facts(record: IterationRecord) -> Iterator[Fact]:
     call = record.execution.call
     if record.hat:
         yield hat_fact(record.hat)
-    if call.error:
-        yield Fact("error", short_line(call.error, SAID_SHOWN), "", "Agent")
+    if error := call.error or _unexplained(call):
+        yield Fact("error", short_line(error, SAID_SHOWN), "", "Agent")
     yield from (Fact("guard", texts.guard_text(guarded), "warn", "Agent") for guarded in call.guarded[:GUARDED_SHOWN])
     if call.stops:
         yield Fact("stop", _stops_text(call.stops), "", "Agent")

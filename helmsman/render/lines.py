@@ -37,7 +37,7 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
         format_dollars(call.usage.cost_usd, call.untold),
         format_duration(call.seconds),
     )
-    call_text = f"{'research, ' * record.was_research}agent {call.outcome}{' (resumed)' * call.resumed}"
+    call_text = f"{'research, ' * record.was_research}agent {in_plain_words(call.outcome)}{' (resumed)' * call.resumed}"
     yield f"#{record.iteration}{attempt}  {call_text}: {', '.join(effort)}"
     for fact in facts(record):
         if not fact.is_detail:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from helmsman.config import CriterionConfig, JudgeConfig, LoopConfig
 from helmsman.parsers.plan_order import is_named_by, refers_to
 from helmsman.parsers.source import is_test_file
-from helmsman.plain import clean
+from helmsman.plain import clean, in_plain_words
 from helmsman.prompts import render
 from helmsman.records.advance import failure_floor
 from helmsman.records.checks import CheckReport, CheckResult, Judgement, checks_fail
@@ -203,7 +203,8 @@ def mark_proven(proof: ItemProof) -> ItemProof:
 
 def _reasons_against(state: LoopState, evidence: Evidence, item: PlanItem) -> Iterator[str]:
     """Yield the reasons against an item, with empty strings for those that do not apply."""
-    yield "" if evidence.checks else f"the agent's call ended as {evidence.execution.call.outcome}, so nothing was checked"
+    ending = in_plain_words(evidence.execution.call.outcome)
+    yield "" if evidence.checks else f"the agent's call ended as {ending}, so nothing was checked"
     yield describe_blocking(evidence.findings)
     yield describe_survivors(evidence)
     yield _check_own(evidence, item)

@@ -29,6 +29,16 @@ def lines(**fields: object) -> str:
     return "\n".join(iteration_lines(record(execution=execution(call(AgentOutcome.FINISHED, **fields)))))
 
 
+def test_an_ending_is_told_in_words() -> None:
+    assert next(iteration_lines(record(execution=execution(call(AgentOutcome.TIMED_OUT))))).startswith("#1  agent timed out: ")
+
+
+@pytest.mark.parametrize(("code", "how"), [(0, " with exit status 0,"), (-9, " by signal 9,"), (None, ",")])
+def test_a_crash_without_a_message_says_how_the_program_ended(code: int | None, how: str) -> None:
+    lines = list(iteration_lines(record(execution=execution(call(AgentOutcome.CRASHED, exit_code=code)))))
+    assert any(line.endswith(f"the agent's program ended{how} without a result and without a message") for line in lines)
+
+
 @pytest.mark.feature("H4")
 def test_an_ordinary_session_has_no_extra_lines() -> None:
     told = lines()

@@ -22,7 +22,7 @@ from helmsman.oversee.decide.situation import (
 )
 from helmsman.oversee.diagnosis import describe_conflict
 from helmsman.oversee.limits import describe_window, open_windows, used_up_windows
-from helmsman.plain import clean, shorten
+from helmsman.plain import clean, in_plain_words, shorten
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import JudgementOutcome, Weight
 from helmsman.records.control import EscalationLevel
@@ -178,7 +178,7 @@ def failing_agent(s: Situation) -> Answer:
     because = f"{failed} of {allowed} in a row did nothing"
     if failed < allowed:
         return because, None
-    last = f"the last ended as {s.call.outcome}{s.error_suffix}"
+    last = f"the last ended as {in_plain_words(s.call.outcome)}{s.error_suffix}"
     reason = f"{failed} agent calls in a row did nothing ({allowed_text(allowed)}), {last}"
     if s.state.attempt > PAUSES.get(s.call.outcome, 0):
         return because, stop(s, "limits.agent_failures", reason, Outcome.FAILED, fault="agent")

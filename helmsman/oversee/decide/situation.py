@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from helmsman.oversee.best import has_only_own_commits
-from helmsman.plain import clean, shorten
+from helmsman.plain import clean, in_plain_words, shorten
 from helmsman.records.advance import tries_after
 from helmsman.records.agent import AgentCall
 from helmsman.records.checks import checks_fail
@@ -67,7 +67,7 @@ class Situation:
 
     @property
     def call_ending(self) -> str:
-        return f"it ended as {self.call.outcome}"
+        return f"it ended as {in_plain_words(self.call.outcome)}"
 
     @property
     def error_suffix(self) -> str:
@@ -95,7 +95,7 @@ class Situation:
         """State of the work, as a clause."""
         report, has_claimed = self.evidence.checks, self.evidence.claims.wants_to_finish
         if report is None:
-            return f"the agent's call ended as {self.call.outcome}, so nothing was checked"
+            return f"the agent's call ended as {in_plain_words(self.call.outcome)}, so nothing was checked"
         if report.results and not report.passed:
             claim = "; the agent claimed completion anyway" if has_claimed else ""
             return f"{checks_fail(len(report.failures), len(report.results))}{claim}"
