@@ -26,7 +26,7 @@ from deployments.trust import COMMANDS, is_trusted, may_ask, refuse_untrusted, r
 from helmsman.agents import describe_briefly
 from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments, merge_tables
-from helmsman.errors import OperatorError, TransientError
+from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigure
 from helmsman.oversee.merging import is_merge_due
@@ -227,7 +227,7 @@ def drive(repository: Repository, request: LoopRequest, *, as_json: bool) -> int
 
 @contextmanager
 def suggesting_resume(loop: str) -> Generator[None]:
-    """Add the resume command to the remedy of a transient error that ends a loop: its work is kept."""
+    """Add the resume command to a transient error or an interruption that ends a loop: its work is kept."""
     try:
         yield
     except Fenced:
@@ -243,6 +243,8 @@ def suggesting_resume(loop: str) -> Generator[None]:
         raise shown from error
 
 
+    except KeyboardInterrupt as stopped:
+        raise Cancelled("interrupted", remedy=f"continue with: {RESUME} {loop}") from stopped
 def _report_result(state: LoopState, *, as_json: bool, why: str = "") -> int:
     """Print the result and return the exit status. `why`: the reason why nothing was driven."""
     console, result = Console(stderr=as_json, highlight=False), result_of(state, state_ref(state.loop))

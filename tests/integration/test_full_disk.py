@@ -13,7 +13,7 @@ from prefect.concurrency.asyncio import ConcurrencySlotAcquisitionError
 
 from deployments.errors import report_unforeseen
 from deployments.run import suggesting_resume
-from helmsman.errors import HelmsmanError, OperatorError, TransientError
+from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
 from helmsman.records.events import StepStarted
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.state_ref import Fenced, read_state, write_state
@@ -146,6 +146,11 @@ def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> Non
 def test_whatever_the_world_does_to_a_loop_is_told_with_the_command_that_goes_on_with_it(error: Exception) -> None:
     with pytest.raises(TransientError, match="continue with: helmsman resume the-loop"), suggesting_resume("the-loop"):
         raise error
+
+
+def test_ctrl_c_before_a_loop_began_is_told_with_the_command_that_goes_on_with_it() -> None:
+    with pytest.raises(Cancelled, match="continue with: helmsman resume the-loop"), suggesting_resume("the-loop"):
+        raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize(
