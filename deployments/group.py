@@ -189,7 +189,8 @@ def read_links(file: Path, what: str, remedy: str) -> GroupFile:
         raise _validation_error(f"{file} is no {what}", error) from error
     except (OSError, ValueError, RecursionError) as error:
         expected = "a TOML file with [[loops]], each with a goal"
-        raise OperatorError(f"the {what} cannot be read", expected=expected, found=f"{file}: {error}", remedy=remedy) from error
+        found = f"{file}: {getattr(error, 'strerror', None) or error}"
+        raise OperatorError(f"the {what} cannot be read", expected=expected, found=found, remedy=remedy) from error
 
 
 def _validation_error(what: str, error: ValidationError) -> OperatorError:

@@ -24,7 +24,7 @@ from deployments.output import fields, print_result
 from deployments.settings import configuration, invalid_name, key_settings
 from deployments.trust import COMMANDS, is_trusted, may_ask, refuse_untrusted, require_consent, with_consent
 from helmsman.agents import describe_briefly
-from helmsman.config import LoopConfig
+from helmsman.config import LoopConfig, RemoteConfig
 from helmsman.config.layers import from_assignments, merge_tables
 from helmsman.errors import Cancelled, OperatorError, TransientError
 from helmsman.naming import loop_id
@@ -127,9 +127,10 @@ def resume(
     """Resume a loop, here or in a background process. `accepted`: commit of a state to sign first."""
     with suggesting_resume(loop):
         repository = open_repository(repo)
+        remote = _remote_of_unknown(repository, loop)  # before any question: an unknown loop runs nothing
         require_consent(repository, yes=yes, as_json=as_json)
-        if is_loop_id(loop) and not read_ref(repository.common, state_ref(loop)):  # perhaps started in another clone
-            pull_state(repository, loop, configuration(repository, {}, goal_later=True).config.remote, locked=False)
+        if remote:
+            pull_state(repository, loop, remote, locked=False)
         with exclusive_driver(loop_folder(repository, loop).lock, loop):
             require_verified(repository, loop, accepted)
             state, _ = read_state(repository, loop)
@@ -147,6 +148,16 @@ def resume(
             show_on(Console(stderr=as_json, highlight=False), [f"interrupted {interrupted_at}"])
         request = LoopRequest(repository=str(repository.top), loop=loop, settings=settings, reopen=True)
         return (start_background if detach else drive)(repository, request, as_json=as_json)
+
+
+def _remote_of_unknown(repository: Repository, loop: str) -> RemoteConfig | None:
+    """The remote that may have a loop from another clone; None if it is here. Raises OperatorError without such a remote."""
+    if is_loop_id(loop) and read_ref(repository.common, state_ref(loop)):
+        return None
+    remote = configuration(repository, {}, goal_later=True).config.remote
+    if not (remote.push and is_loop_id(loop)):
+        show_state(repository, loop)  # raises
+    return remote
 
 
 def _has_nothing_to_do(repository: Repository, state: LoopState) -> bool:
@@ -232,6 +243,8 @@ def suggesting_resume(loop: str) -> Generator[None]:
         yield
     except Fenced:
         raise
+    except KeyboardInterrupt as stopped:
+        raise Cancelled("interrupted", remedy=f"continue with: {RESUME} {loop}") from stopped
     except Exception as error:
         shown = transient_error(error) or engine_error(error) or error
         if not isinstance(shown, TransientError):
@@ -243,8 +256,6 @@ def suggesting_resume(loop: str) -> Generator[None]:
         raise shown from error
 
 
-    except KeyboardInterrupt as stopped:
-        raise Cancelled("interrupted", remedy=f"continue with: {RESUME} {loop}") from stopped
 def _report_result(state: LoopState, *, as_json: bool, why: str = "") -> int:
     """Print the result and return the exit status. `why`: the reason why nothing was driven."""
     console, result = Console(stderr=as_json, highlight=False), result_of(state, state_ref(state.loop))

@@ -70,7 +70,8 @@ def value_of(config: LoopConfig, key: str) -> Any:
 def describe(key: str) -> str:
     """The docstring of a leaf."""
     if key not in _LEAVES:
-        raise OperatorError(f"unknown key {display(key)}{did_you_mean(key, _LEAVES)}")
+        remedy = "`helmsman config` lists every key"
+        raise OperatorError(f"unknown key {display(key)}{did_you_mean(key, _LEAVES)}", remedy=remedy)
     return _LEAVES[key].description or ""
 
 

@@ -66,7 +66,7 @@ def find_preset(top: Path, named: str, *, anywhere: bool = True) -> Preset:
         raise OperatorError(
             f"there is no preset {display(named)}{did_you_mean(named, names)}",
             expected=f"one of {', '.join(names)}, or the path of a file",
-            remedy="list them: helmsman presets list; create one: helmsman presets new",
+            remedy="list them: helmsman presets list; create one: helmsman presets new NAME",
         )
     return _with_hats(PRESETS.read(PRESETS.all_files(top)[named], top, read_sheet), top, known[named])
 

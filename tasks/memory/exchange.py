@@ -78,7 +78,10 @@ def read(file: Path) -> Content:
         first = error.errors(include_url=False, include_input=False)[0]
         location = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).removeprefix(".")
         problem = f"{location or 'the document'}: {first['msg']}"
-    except (OSError, ValueError, RecursionError) as error:  # includes invalid UTF-8 and JSON
+    except OSError as error:
+        found = f"{clean(str(file))}: {error.strerror}"
+        raise OperatorError("nothing was imported", expected="a readable file", found=found, remedy="correct its path") from error
+    except (ValueError, RecursionError) as error:  # includes invalid UTF-8 and JSON
         problem = str(error)
     raise OperatorError(
         "nothing was imported",

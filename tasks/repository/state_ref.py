@@ -141,12 +141,12 @@ def show_state_at(repository: Repository, loop: str, ref: str, tip: Tip | None =
     header = read_objects(repository.common, [ref])[0] if is_loop_id(loop) else None
     if header is None:
         names = ", ".join(loop_names(repository)[:10])
+        fetch = f"; or fetch it: git fetch origin {state_ref(loop)}:{state_ref(loop)} helmsman/{loop}:helmsman/{loop}"
         raise OperatorError(
             f"there is no loop {loop!r} in this repository",
             expected=f"one of: {names}" if names else "a loop; none was started here yet",
             found=str(repository.top),
-            remedy=f"name one of them, give --repo DIR, or fetch state and branch: "
-            f"git fetch origin {state_ref(loop)}:{state_ref(loop)} helmsman/{loop}:helmsman/{loop}",
+            remedy=f"{'name one of them, or ' if names else ''}give --repo DIR{fetch if is_loop_id(loop) else ''}",
         )
     # all from one commit: a writer may come in between
     files = read_objects(repository.common, [f"{header[0]}:{name}" for name in ("state.json", "record.json", "signature")])

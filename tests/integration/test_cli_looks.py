@@ -64,6 +64,14 @@ MISTAKES = {
     "an unknown iteration": Mistake(
         ["log", "mend-it", "9", "--repo", "repository"], ("no finished iteration 9", "helmsman log mend-it"), start_a_loop
     ),
+    "an unknown loop in a repository that is not trusted": Mistake(
+        ["resume", "gone", "--repo", "repository"], ("there is no loop 'gone'", "git fetch origin refs/helmsman/gone/state")
+    ),
+    "an unknown key": Mistake(
+        ["config", "limits.iteration", "--repo", "repository"], ("did you mean limits.iterations", "`helmsman config` lists")
+    ),
+    "no file of a group": Mistake(["parallel", "gone.toml", "--repo", "repository"], ("gone.toml: No such file", "--goal")),
+    "no file of memory": Mistake(["memory", "import", "gone.json"], ("gone.json: No such file", "correct its path")),
 }  # fmt: skip
 
 

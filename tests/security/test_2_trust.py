@@ -14,11 +14,13 @@ from helmsman.config.owners import OWNERS
 from helmsman.errors import OperatorError
 from tasks.agents.project_settings import pinned_variables
 from tasks.repository.git import open_repository
+from tasks.repository.state_ref import write_state
 from tasks.system.files import resolve_inside
 from tasks.system.trust import trust_of
 from tests.fakes.claude_cli import bundled_cli, run_claude
 from tests.fakes.command_line import CommandLine
 from tests.fakes.repositories import make_repository, sh
+from tests.unit import builders
 
 pytestmark = pytest.mark.feature("X5")
 
@@ -195,6 +197,7 @@ def test_a_broken_trust_file_is_named_and_left_as_it_is(clone: Clone) -> None:
                                        ["chain", "--goal", "a"], ["parallel", "--goal", "a"]], ids=" ".join)  # fmt: skip
 def test_where_nobody_answers_and_nobody_agreed_nothing_of_a_clone_runs(clone: Clone, arguments: list[str]) -> None:
     clone.plant(Makefile=f"test:\n\ttouch '{clone.folder / 'pwned'}'\n")
+    write_state(open_repository(clone.repository), builders.state(loop="loop"), over=None, record=None, subject="start")
     told = clone.here(*arguments)
     assert "are not trusted yet" in told
     assert "helmsman trust" in told
