@@ -159,7 +159,7 @@ def show_preset(repo: Path, name: str, *, as_json: bool) -> None:
 
 def new_preset(repo: Path, name: str, copied: str, *, as_json: bool) -> None:
     """Write a new preset: a copy of another one, or the template."""
-    repository = open_repository(repo)
+    repository = open_repository(repo, unborn=True)
     if repository.bare:
         raise OperatorError("a bare repository cannot hold a preset", found=str(repository.top), remedy="use a clone")
     if not is_name(name):

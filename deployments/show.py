@@ -216,7 +216,7 @@ def report_page(repository: Repository, loop: str) -> str:
 
 def show_configuration(repo: Path, *, key: str, changed: bool, as_json: bool, **options: Any) -> None:
     """Print the configuration. `key`: a key or a section; empty: all. Raises OperatorError for an unknown one."""
-    resolved = configuration(open_repository(repo), options, goal_later=True)
+    resolved = configuration(open_repository(repo, unborn=True), options, goal_later=True)
     origins = resolved.origins
     leaf = leaves(resolved.config).items()
     values = {name: value for name, value in leaf if not key or name == key or name.startswith(f"{key}.")}

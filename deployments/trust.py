@@ -83,14 +83,13 @@ def trust(repo: Path, *, yes: bool, forget: bool, as_json: bool) -> int:
     files = [] if repository.bare else repository_requests(repository.top)
     all_requests = [*files, *project_settings(repository, head, config), programs_in_config(repository)]
     requested = [request for request in dict.fromkeys(all_requests) if request.settings]
-    if not (forget or as_json or yes):
+    if not (forget or as_json or yes) and (_not_agreed(repository, requested) or not is_trusted(repository)):
         say(*_trust_lines(repository, requested))
-        if _not_agreed(repository, requested) or not is_trusted(repository):
-            if not has_terminal():
-                raise OperatorError("there is no terminal to ask", remedy="helmsman trust --yes agrees to what is shown")
-            exactly = ", and its files set exactly this" if requested else ""
-            _require_yes(f"Let its own commands run here{exactly}?")
-            yes = True
+        if not has_terminal():
+            raise OperatorError("there is no terminal to ask", remedy="helmsman trust --yes agrees to what is shown")
+        exactly = ", and its files set exactly this" if requested else ""
+        _require_yes(f"Let its own commands run here{exactly}?")
+        yes = True
     if yes and not forget:
         agree_to(repository.consent_key, requested)
     pending = _not_agreed(repository, requested)

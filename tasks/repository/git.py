@@ -120,8 +120,8 @@ def contains(cwd: Path, commit: str, earlier: str) -> bool:
     return commit == earlier or succeeds(cwd, "merge-base", "--is-ancestor", earlier, commit)
 
 
-def open_repository(path: Path) -> Repository:
-    """Find the repository at or above a path. Raises OperatorError if there is none or it has no commit."""
+def open_repository(path: Path, *, unborn: bool = False) -> Repository:
+    """Find the repository at or above a path. Raises OperatorError if there is none or, unless `unborn`, it has no commit."""
     if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for invalid names
         raise OperatorError("the repository does not exist", expected="a folder", found=str(path), remedy="give --repo DIR")
     try:
@@ -149,7 +149,7 @@ def open_repository(path: Path) -> Repository:
             remedy=f"git config --file {shlex.quote(str(common / 'config'))} --unset core.worktree",
         )
     # any branch is enough: HEAD may name one that nobody has pushed, as after `git init --bare` and in clones of it
-    if not git(top, "for-each-ref", "--count=1", "--format=%(objectname)"):
+    if not unborn and not git(top, "for-each-ref", "--count=1", "--format=%(objectname)"):
         require_head(top)
     return Repository(top=top, common=common, bare=is_bare)
 

@@ -152,6 +152,20 @@ def test_config_shows_every_key_without_a_goal(helmsman: CommandLine) -> None:
 
 
 def findings(told: str) -> dict[str, str]:
+@pytest.mark.parametrize("arguments", [["config", "goal"], ["presets", "new", "ours"]], ids=" ".join)
+def test_a_repository_without_a_commit_can_be_configured(arguments: list[str], helmsman: CommandLine) -> None:
+    subprocess.run(["git", "init", "--quiet", helmsman.folder / "new"], check=True)
+    told = helmsman.run(*arguments, "--repo", "new")
+    assert (told.exit_code, told.errors) == (0, "")
+
+
+def test_trust_shows_once_what_was_agreed_to(helmsman: CommandLine) -> None:
+    helmsman.run("trust", "--yes", "--repo", helmsman.repository)
+    told = helmsman.run("trust", "--repo", helmsman.repository)
+    assert (told.exit_code, told.errors) == (0, "")
+    assert [line.split()[0] for line in told.output.splitlines()] == ["repository", "commands"]
+
+
     """What the doctor looked at and its sign."""
     rows = [line.split()[:2] for line in told.splitlines() if line[:1].strip()]
     return {what: sign for sign, what in rows}
