@@ -1,5 +1,6 @@
 """`helmsman doctor`: report what is missing on this machine and how to fix it. Each check is a function in one table."""
 
+import os
 import re
 import shutil
 import sys
@@ -118,9 +119,12 @@ def _engine(_: Context) -> Finding:
 
 
 def _disk(_: Context) -> Finding:
-    free = shutil.disk_usage(next(path for path in (state_home(), *state_home().parents) if path.exists())).free / 2**30
+    home = state_home()
+    if not (home.is_dir() and os.access(home, os.W_OK)):
+        return Finding("missing", f"{home} cannot be written", "make it writable, or set HELMSMAN_HOME to another folder")
+    free = shutil.disk_usage(home).free / 2**30
     remedy = "" if free >= LEAST_FREE_GIB else "free some space: worktrees and transcripts need it"
-    return Finding("warn" if remedy else "ok", f"{free:.1f} GiB free for {state_home()}", remedy)
+    return Finding("warn" if remedy else "ok", f"{free:.1f} GiB free for {home}", remedy)
 
 
 def _repository(context: Context) -> Finding:
@@ -151,7 +155,7 @@ def _agent(context: Context) -> Finding:
 
 
 def _version_of(program: Path, environment: Mapping[str, str], name: str = "the agent's program") -> str:
-    ended = run([str(program), "--version"], cwd=Path.home(), env=environment, tag="doctor", deadline=30)
+    ended = run([str(program), "--version"], cwd=neutral_directory(), env=environment, tag="doctor", deadline=30)
     if ended.exit_code != 0:
         raise OperatorError(f"{name} does not start", found=(ended.stderr or ended.head)[-300:], remedy="reinstall it")
     return ended.head

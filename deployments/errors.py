@@ -1,13 +1,17 @@
 """Report errors as text and, if requested, as JSON, and map them to exit statuses."""
 
+import errno
 import json
 import os
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from helmsman.errors import HelmsmanError
+from helmsman.errors import HelmsmanError, OperatorError
+
+FOREIGN = {errno.EACCES, errno.EPERM, errno.ENOTDIR}  # what lies there is not ours to use
 
 
 def report(error: HelmsmanError) -> int:
@@ -30,11 +34,28 @@ def report_unforeseen(error: Exception) -> int:
     from tasks.system.faults import transient_error
     from tasks.system.secrets import redact
 
-    if known := transient_error(error):
+    if known := transient_error(error) or _state_folder_error(error):
         return report(known)
     advice = "This is a bug in Helmsman. Finished work is kept; `helmsman list` shows the loops."
     _print_error(f"{redact(''.join(traceback.format_exception(error)))}\n{advice}", "error.unforeseen", redact(repr(error)))
     return 1
+
+
+def _state_folder_error(error: Exception) -> OperatorError | None:
+    """The error of a state folder that this user cannot make or write to, as without a home; None for other errors."""
+    from tasks.system.paths import state_home
+
+    if not isinstance(error, OSError) or not error.filename:
+        return None
+    home, path = state_home(), Path(str(error.filename))
+    if not (home.is_relative_to(path) or (error.errno in FOREIGN and path.is_relative_to(home))):
+        return None
+    return OperatorError(
+        "the state folder cannot be used",
+        expected=f"write access to {home}",
+        found=f"{error.strerror}: {path}",
+        remedy="make it writable, or set HELMSMAN_HOME to another folder",
+    )
 
 
 def _print_error(message: str, rule: str, reason: str) -> None:

@@ -71,6 +71,10 @@ MISTAKES = {
         ["config", "limits.iteration", "--repo", "repository"], ("did you mean limits.iterations", "`helmsman config` lists")
     ),
     "no file of a group": Mistake(["parallel", "gone.toml", "--repo", "repository"], ("gone.toml: No such file", "--goal")),
+    "a state folder that cannot be made": Mistake(
+        ["trust", "--yes", "--repo", "repository"], ("the state folder cannot be used", "/dev/null/state", "set HELMSMAN_HOME"),
+        variables={"HELMSMAN_HOME": "/dev/null/state"},
+    ),
     "no file of memory": Mistake(["memory", "import", "gone.json"], ("gone.json: No such file", "correct its path")),
 }  # fmt: skip
 
@@ -191,6 +195,7 @@ DISEASES = {
     "git": Mistake(looked_at(), ("install git",), variables={"PATH": "home"}),
     "engine": Mistake(looked_at(), ("prefect server start",), variables={"PREFECT_API_URL": "http://127.0.0.1:1/api"}),
     "checks": Mistake(looked_at(), ("fix the file",), write("repository/helmsman.toml", "checks =")),
+    "disk": Mistake(looked_at(), ("set HELMSMAN_HOME",), variables={"HELMSMAN_HOME": "/dev/null/state"}),
 }
 
 
