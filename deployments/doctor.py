@@ -17,13 +17,13 @@ from deployments import leftovers
 from deployments.leftovers import Finding
 from deployments.output import print_result
 from deployments.run import refuse_judge
-from deployments.settings import configuration
+from deployments.settings import configuration, operator_settings
 from helmsman.agents import describe_briefly
 from helmsman.config import LoopConfig, SandboxConfig
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.plain import clean
 from helmsman.records.agents import TEMPLATE, Agent
-from tasks.agents.catalogue import find_program
+from tasks.agents.catalogue import LoopSettings, find_program, with_agent
 from tasks.agents.claude import call_environment, refuse_root
 from tasks.engine.embedded import configured_api
 from tasks.memory import memory_url
@@ -71,6 +71,10 @@ def collect_findings(names: Iterable[str], repo: Path, *, fix: bool = False) -> 
     """Findings with the text of their fix; a check runs again after its fix."""
     repository = agent = None
     config, results = LoopConfig(goal="-"), list[tuple[Finding, str]]()
+    with suppress(HelmsmanError, OSError):  # the operator's own settings hold whatever the repository has
+        own = operator_settings()
+        own = with_agent(LoopSettings(own.config, own.origins), neutral_directory())
+        agent, config = own.agent, own.config
     with suppress(HelmsmanError, OSError):
         repository = open_repository(repo)
         resolved = configuration(repository, {}, goal_later=True)
@@ -93,7 +97,8 @@ def _run_check(name: str, context: Context) -> Finding:
     try:
         return CHECKS[name](context)
     except HelmsmanError as error:
-        text = f"{error.problem}{f' ({error.found})' if error.found else ''}"
+        problem = ": ".join(line.strip() for line in error.problem.splitlines())
+        text = f"{problem}{f' ({error.found})' if error.found else ''}"
         return Finding("missing", text, error.remedy or error.expected)
     except OSError as error:  # an unreadable folder, or an invalid name
         return Finding("warn", f"not checked: {error}", "make it readable")
@@ -141,11 +146,11 @@ def _permissions(context: Context) -> Finding:
 
 def _agent(context: Context) -> Finding:
     """Find the agent's program. A custom agent is not run for its version, since the effect is unknown."""
-    if context.agent is None or context.repository is None:
+    if context.agent is None:
         binary = find_binary(context.config.claude)
         return Finding("ok", f"{_version_of(binary, agent_environment(own_environment(), ())).strip()} at {binary}")
     kind, config = context.agent.kind, context.config.agent
-    program = find_program(kind, config, context.repository.top)
+    program = find_program(kind, config, context.repository.top if context.repository else neutral_directory())
     if kind.name == TEMPLATE or not kind.version:
         return Finding("ok", f"{describe_briefly(kind)}; at {program}")
     environment = other_environment(own_environment(), kind.environment, config.environment)

@@ -16,18 +16,16 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 from deployments.dialogue import confirm, has_terminal
 from deployments.output import fields, print_result, write_file, write_stdout
-from deployments.settings import configuration, repository_if_any
+from deployments.settings import configuration, operator_settings, repository_if_any
 from deployments.start_directory import STANDARD_STREAM, start_directory
-from helmsman.config.layers import Layer, display, from_environment, resolve
+from helmsman.config.layers import display
 from helmsman.errors import OperatorError
 from helmsman.memory.learned_guardrails import effect_text, verdict
 from helmsman.plain import clean, shorten
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
-from tasks.loop.configure import read_user_layer
 from tasks.memory import Store, guardrails_path, memory_url, open_store, project_id, write_guardrails
 from tasks.repository.git import Repository, open_repository
 from tasks.system.clock import now_utc
-from tasks.system.environment import own_environment
 
 GUARDRAIL = "guardrail"
 NO_MATCH = "nothing matches; loops add lessons as they run: helmsman run GOAL --check CMD"
@@ -79,12 +77,7 @@ def open_memory(repo: Path) -> Generator[Memory]:
     if not url and repository:
         url = configuration(repository, {}, goal_later=True).config.memory.url
     elif not url:
-        layers = [
-            Layer("environment", from_environment(own_environment())),
-            *read_user_layer(),
-            Layer("not given yet", {"goal": "…"}),
-        ]
-        url = resolve(layers).config.memory.url
+        url = operator_settings().config.memory.url
     with open_store(url, now) as store:
         yield Memory(store, repository, now, list(store.warnings))
 

@@ -9,13 +9,14 @@ from typing import Any, TypeAlias
 
 from deployments.options import OPTIONS, default_of
 from deployments.start_directory import STANDARD_STREAM, from_start, start_directory
-from helmsman.config.layers import Layer, display, from_assignments, merge_tables
+from helmsman.config.layers import Layer, Resolved, display, from_assignments, from_environment, merge_tables, resolve
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.request import LoopRequest
 from tasks.agents.catalogue import LoopSettings
 from tasks.hats.finding import is_path
-from tasks.loop.configure import configure, read_file, resolve_goal_file
+from tasks.loop.configure import configure, read_file, read_user_layer, resolve_goal_file
 from tasks.repository.git import Repository, current_branch, open_repository
+from tasks.system.environment import own_environment
 from tasks.system.files import LARGEST_FILE
 from tasks.system.trust import consent_of
 
@@ -40,6 +41,12 @@ def configuration(repository: Repository, options: Options, *, goal_later: bool 
     request = LoopRequest(repository=str(repository.top), settings=dict(given.values))
     weakest = [Layer("not given yet", {"goal": "…"})] if goal_later else []
     return configure(repository.top, request, consent=consent_of(repository.consent_key), stronger=named, weaker=weakest)
+
+
+def operator_settings() -> Resolved:
+    """The environment and the user's own configuration file alone, for what no repository decides."""
+    environment = Layer("environment", from_environment(own_environment()))
+    return resolve([environment, *read_user_layer(), Layer("not given yet", {"goal": "…"})])
 
 
 def settings_of(repository: Repository, options: Options) -> dict[str, Any]:

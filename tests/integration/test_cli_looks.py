@@ -152,10 +152,6 @@ def test_config_shows_every_key_without_a_goal(helmsman: CommandLine) -> None:
     assert shown["goal"]["source"] == "not given yet"
 
 
-# --- doctor -------------------------------------------------------------------------------------------------------
-
-
-def findings(told: str) -> dict[str, str]:
 @pytest.mark.parametrize("arguments", [["config", "goal"], ["presets", "new", "ours"]], ids=" ".join)
 def test_a_repository_without_a_commit_can_be_configured(arguments: list[str], helmsman: CommandLine) -> None:
     subprocess.run(["git", "init", "--quiet", helmsman.folder / "new"], check=True)
@@ -170,6 +166,10 @@ def test_trust_shows_once_what_was_agreed_to(helmsman: CommandLine) -> None:
     assert [line.split()[0] for line in told.output.splitlines()] == ["repository", "commands"]
 
 
+# --- doctor -------------------------------------------------------------------------------------------------------
+
+
+def findings(told: str) -> dict[str, str]:
     """What the doctor looked at and its sign."""
     rows = [line.split()[:2] for line in told.splitlines() if line[:1].strip()]
     return {what: sign for sign, what in rows}
@@ -208,6 +208,17 @@ def test_the_doctor_names_what_is_missing_and_the_remedy(what: str, helmsman: Co
     assert told.exit_code == 2, told.errors
     assert findings(told.output)[what] == "✘"
     assert not [word for word in disease.words if word not in told.output]
+
+
+@pytest.mark.feature("H4")
+@pytest.mark.parametrize("broken", ["no repository", "checks"])
+def test_the_doctor_looks_for_the_operator_s_agent_whatever_the_repository_has(broken: str, helmsman: CommandLine) -> None:
+    helmsman.operator_sets('[agent]\nkind = "template"\ncommand = ["an-agent-of-mine"]\n')
+    (helmsman.repository / "helmsman.toml").write_text("limits.iteration = 3\nlimits.token = 3\n")
+    told = helmsman.run(*looked_at("home" if broken == "no repository" else "repository"))
+    assert findings(told.output)["agent"] == "✘"
+    assert "an-agent-of-mine" in told.output
+    assert ("the configuration is not valid: limits.iteration (helmsman.toml): " in told.output) == (broken == "checks")
 
 
 @pytest.mark.feature("H4", "L6")
