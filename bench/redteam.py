@@ -1,9 +1,10 @@
 """Count the attacks on Helmsman by scope of tests/security/: attempted and repelled.
 
 One file is one scope, named by the first line of its docstring; each test case is one attempt. A failing test is a successful
-attack. Arguments are passed to pytest: `python bench/redteam.py -k "stops or receiver"`.
+attack. Arguments are passed to pytest: `python -m bench.redteam -k "stops or receiver"`.
 """
 
+import argparse
 import ast
 import subprocess
 import sys
@@ -78,7 +79,10 @@ def lines(found: Sequence[Scope]) -> Iterator[str]:
 
 
 def main() -> None:
-    found = scopes(ATTACKS, run(ATTACKS, sys.argv[1:]))
+    usage = "python -m bench.redteam [-h] [OPTION OF PYTEST ...]"
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(usage=usage, description=__doc__, formatter_class=raw, allow_abbrev=False)
+    found = scopes(ATTACKS, run(ATTACKS, parser.parse_known_args()[1]))
     print("\n".join(lines(found)))
     sys.exit(any(scope.fell for scope in found))
 

@@ -86,6 +86,12 @@ def test_targets_of_make_that_documents_name_are_there() -> None:
     assert [pair for pair in asked if pair[1] not in TARGETS] == []
 
 
+def test_the_count_of_attacks_has_help_of_its_own() -> None:
+    command = [sys.executable, "-m", "bench.redteam", "--help"]
+    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert told.startswith("usage: python -m bench.redteam ")
+
+
 def test_keys_of_the_configuration_that_documents_name_are_there() -> None:
     keys = [(name, found[0]) for name, line in everywhere() for found in KEY.finditer(line) if found[1] in SECTIONS]
     assert len(keys) > len(KEYS) / 2
