@@ -73,7 +73,7 @@ def choose(preset: Preset, scene: Scene) -> tuple[Hat, str]:
     by_name = {hat.name: hat for hat in preset.hats}
     requested = by_name.get(CALLED.get(scene.persona, ""))
     if requested is not None:
-        return requested, f"the ladder asks for it, at {scene.rung}"
+        return requested, f"the escalation level asks for it: {scene.rung}"
     for hat in sorted(preset.hats[1:], key=lambda hat: -hat.priority):  # a stable sort
         for condition in hat.when:
             if all(_holds(name, condition, scene) for name in condition.asked):
@@ -128,7 +128,7 @@ def hat_rows(preset: Preset) -> Iterator[tuple[str, str]]:
     usual, *others = preset.hats
     yield usual.name, "if no other hat's condition holds"
     for hat in sorted(others, key=lambda hat: -hat.priority if hat.when else 1):
-        yield hat.name, "; or ".join(map(condition_text, hat.when)) or "if the ladder asks for it"
+        yield hat.name, "; or ".join(map(condition_text, hat.when)) or "if the escalation level asks for it"
 
 
 def condition_text(condition: Condition) -> str:

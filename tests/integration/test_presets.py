@@ -277,7 +277,7 @@ def test_a_preset_is_shown_in_full(helmsman: CommandLine) -> None:
         "preset     bugfix: Bug fix (built in)",
         "hat        debugger             if no other hat's condition holds",
         "hat        tester               nothing is done yet",
-        "hat        architect            if the ladder asks for it",
+        "hat        architect            if the escalation level asks for it",
         "setting    limits.iterations = 15",
         "check      all existing tests",
         "Start with a test that fails because of this bug",

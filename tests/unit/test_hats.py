@@ -139,7 +139,7 @@ def test_the_ladder_s_hat_comes_before_all_others() -> None:
         of = preset(hat(), hat("other", Condition(first=True), priority=100), asked)
         assert choose(of, Scene(first=True, persona=persona, rung="redesign")) == (
             asked,
-            "the ladder asks for it, at redesign",
+            "the escalation level asks for it: redesign",
         )
 
 
