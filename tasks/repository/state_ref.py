@@ -9,6 +9,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pydantic import BaseModel, ValidationError
@@ -246,9 +247,9 @@ def read_interruptions(repository: Repository, loop: str) -> list[tuple[int, str
     """Interrupted attempts in the state's history, oldest first: the iteration, and a line with the time and
     `iteration 1 attempt 1 was interrupted: work kept at REF`.
     """
-    lines = git(repository.common, "log", "--first-parent", "--reverse", "--format=%cI %s", state_ref(loop)).splitlines()
-    matches = ((_INTERRUPTED.search(line), line) for line in lines)
-    return [(int(match[1]), line) for match, line in matches if match]
+    lines = git(repository.common, "log", "--first-parent", "--reverse", "--format=%ct %s", state_ref(loop)).splitlines()
+    found = [(match, *line.split(" ", 1)) for line in lines if (match := _INTERRUPTED.search(line))]
+    return [(int(match[1]), f"{datetime.fromtimestamp(int(at), UTC):%Y-%m-%d %H:%M} UTC {text}") for match, at, text in found]
 
 
 def salvage_refs(repository: Repository, loop: str) -> list[str]:

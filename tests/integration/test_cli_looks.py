@@ -1,5 +1,6 @@
 """The command line without engine or agent: rejected mistakes, and read-only commands."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -283,6 +284,13 @@ def test_untrusted_text_is_printed_without_control_characters(look: tuple[str, .
     assert told.exit_code == 0, told.errors
     assert "good" in told.output
     assert not {character for character in told.output if not character.isprintable()} - {"\n"}
+
+
+def test_the_log_tells_interruptions_with_times_like_all_others(helmsman: CommandLine) -> None:
+    repository, subject = open_repository(helmsman.repository), "iteration 1 attempt 1 was interrupted: nothing to keep"
+    write_state(repository, builders.state(), over=None, record=None, subject=subject)
+    told = helmsman.run("log", "mend-it", "--repo", helmsman.repository)
+    assert re.search(rf"cut off +\d{{4}}-\d\d-\d\d \d\d:\d\d \w+ {subject}", told.output), told.output
 
 
 @pytest.mark.feature("X3")
