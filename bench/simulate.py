@@ -1,11 +1,11 @@
-"""Measure whether control between iterations helps: modelled agents through the real core, compared with simple rules.
+"""Measure whether control between iterations helps: simulated agents under the real core, compared with simple rules.
 
     python bench/simulate.py [--loops 2000] [--seed 1] [--kind NAME]… [--response 0 0.3] [--set ladder.patience=4]…
     python bench/simulate.py --kind NAME --trace SEED
 
 An agent is a seeded generator that works in a small model of a repository. Prefect, git, the CLI and its model are left out;
-`helmsman/` is real. Prints by kind of agent: false stops of those that would have finished, alarms and rollbacks of honest ones;
-the iteration in which faulty ones were detected, iterations and cost saved compared with `max iterations only`,
+`helmsman/` is real. Prints by kind of agent: false stops of those that would finish; alarms and rollbacks of healthy ones;
+the iteration in which faulty ones are detected, iterations and cost saved compared with `max iterations only`,
 `3 without a change` and `3 without another test`; whether the targets are met; and the time of the core for one iteration.
 """
 
@@ -16,47 +16,47 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from itertools import chain
 from typing import Any
 
-from bench.modelled import report, timing
-from bench.modelled.comparing import Fared, Task, compare
-from bench.modelled.kinds import KINDS, Kind
-from bench.modelled.tracing import trace
+from bench.simulation import report, timing
+from bench.simulation.comparison import Comparison, Task, compare
+from bench.simulation.kinds import KINDS, Kind
+from bench.simulation.trace import trace
 
 
 def main() -> None:
     """Run all loops and print the tables."""
-    given = _arguments()
-    begun = time.monotonic()
-    kinds = [kind for kind in KINDS if not given.kind or any(name in kind.name for name in given.kind)]
-    settings = _settings(given.set)
-    if given.trace is not None:
+    options = _arguments()
+    start = time.monotonic()
+    kinds = [kind for kind in KINDS if not options.kind or any(name in kind.name for name in options.kind)]
+    settings = _settings(options.set)
+    if options.trace is not None:
         for kind in kinds:
-            trace(kind.name, given.trace, settings)
+            trace(kind.name, options.trace, settings)
         return
-    with ProcessPoolExecutor(given.jobs) as pool:
-        honest = _fared(pool, [kind for kind in kinds if kind.healthy], given, 0.0, settings)
-        sick = {
-            chance: _fared(pool, [kind for kind in kinds if not kind.healthy], given, chance, settings)
-            for chance in given.response
+    with ProcessPoolExecutor(options.jobs) as pool:
+        healthy = _compare_all(pool, [kind for kind in kinds if kind.healthy], options, 0.0, settings)
+        faulty = {
+            response: _compare_all(pool, [kind for kind in kinds if not kind.healthy], options, response, settings)
+            for response in options.response
         }
-    _print(honest, sick)
-    loops = list(chain.from_iterable((*honest.values(), *chain.from_iterable(found.values() for found in sick.values()))))
-    faults = sorted({fault for fared in loops for fault in fared.faults})
-    print(f"\nloops: {len(loops)}, iterations: {sum(fared.iterations for fared in loops)}, parts that broke: {faults or 'none'}")
+    _print(healthy, faulty)
+    results = [result for by_kind in (healthy, *faulty.values()) for of_kind in by_kind.values() for result in of_kind]
+    faults = sorted({fault for result in results for fault in result.faults})
+    print(f"\nloops: {len(results)}, iterations: {sum(result.iterations for result in results)}")
+    print(f"parts of the overseer that failed: {faults or 'none'}")
     timing.report()
-    print(f"took {time.monotonic() - begun:.0f} s")
+    print(f"in {time.monotonic() - start:.0f} s")
 
 
-def _print(honest: report.ByKind, sick: Mapping[float, report.ByKind]) -> None:
-    if honest:
-        report.healthy_report(honest)
-    for chance, found in sick.items():
-        if found:
-            report.sick_report(found, chance)
-    if honest and sick:
-        report.aims(honest, next(iter(sick.values())))
+def _print(healthy: report.ByKind, faulty: Mapping[float, report.ByKind]) -> None:
+    if healthy:
+        report.print_healthy(healthy)
+    for response, by_kind in faulty.items():
+        if by_kind:
+            report.print_faulty(by_kind, response)
+    if healthy and faulty:
+        report.print_targets(healthy, next(iter(faulty.values())))
 
 
 def _arguments() -> argparse.Namespace:
@@ -73,25 +73,29 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _settings(given: Sequence[str]) -> dict[str, Any]:
+def _settings(assignments: Sequence[str]) -> dict[str, Any]:
     """Parse `ladder.patience=9` into a tree."""
-    found = defaultdict[str, dict[str, Any]](dict)
-    for setting in given:
-        key, _, value = setting.partition("=")
+    settings = defaultdict[str, dict[str, Any]](dict)
+    for assignment in assignments:
+        key, _, value = assignment.partition("=")
         section, _, name = key.partition(".")
-        found[section][name] = json.loads(value)
-    return dict(found)
+        settings[section][name] = json.loads(value)
+    return dict(settings)
 
 
-def _fared(
-    pool: ProcessPoolExecutor, kinds: Sequence[Kind], given: argparse.Namespace, response: float, settings: dict[str, Any]
-) -> dict[str, list[Fared]]:
-    each = max(1, round(given.loops / len(KINDS)))
-    tasks = [Task(kind.name, given.seed * 1_000_000 + n, response, settings) for kind in kinds for n in range(each)]
-    found = defaultdict[str, list[Fared]](list)
-    for fared in pool.map(compare, tasks, chunksize=8):
-        found[fared.kind].append(fared)
-    return dict(found)
+def _compare_all(
+    pool: ProcessPoolExecutor, kinds: Sequence[Kind], options: argparse.Namespace, response: float, settings: dict[str, Any]
+) -> dict[str, list[Comparison]]:
+    loops_per_kind = max(1, round(options.loops / len(KINDS)))
+    tasks = [
+        Task(kind.name, options.seed * 1_000_000 + number, response, settings)
+        for kind in kinds
+        for number in range(loops_per_kind)
+    ]
+    by_kind = defaultdict[str, list[Comparison]](list)
+    for result in pool.map(compare, tasks, chunksize=8):
+        by_kind[result.kind].append(result)
+    return dict(by_kind)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.modelled.kinds import BY_NAME, character
-from bench.modelled.rendering import config
-from bench.modelled.steered import BASE, fresh, run
+from bench.simulation.evidence import loop_config
+from bench.simulation.kinds import BY_NAME, make_profile
+from bench.simulation.simulated_loop import BASE, run, start_loop
 from helmsman.guardrails.context import rotation_reason
 from helmsman.oversee.detectors import detect
 from helmsman.oversee.progress import feedback_of
@@ -146,8 +146,8 @@ def counted_report(passed: int, failed: int) -> CheckReport:
 
 
 def new_loop() -> LoopState:
-    of = character(BY_NAME["steady"], 1)
-    return fresh(of, config(of)).state.model_copy(update={"history": (), "checks": None})
+    profile = make_profile(BY_NAME["steady"], 1)
+    return start_loop(profile, loop_config(profile)).state.model_copy(update={"history": (), "checks": None})
 
 
 def history_with_base(*steps: object, base: CheckReport) -> tuple[IterationSummary, ...]:
@@ -207,7 +207,7 @@ def test_the_base_does_not_count_as_an_idle_iteration() -> None:
 @pytest.mark.feature("S4", "S8")
 @pytest.mark.parametrize("seed", range(4))
 def test_work_that_only_gets_worse_goes_back_to_the_base_where_nothing_was_better(seed: int) -> None:
-    of = character(BY_NAME["regressing"], seed)
+    of = make_profile(BY_NAME["regressing"], seed)
     _, seen = run(BY_NAME["regressing"], seed)
     back = {one.record.failed.back_to for one in seen if one.record.failed}
     assert of.onset > 0 or of.check not in {"pytest", "typed"} or not back or back == {BASE}
