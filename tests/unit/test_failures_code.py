@@ -94,13 +94,6 @@ DEEPER = [
         "=============================== 1 error in 1.82s ===============================",
         "tests/test_a.py:1",
     ),
-    (
-        Class.MISSING_MODULE,
-        "python -m app.main",
-        'Traceback (most recent call last):\n  File "<frozen runpy>", line 198, in _run_module_as_main\n'
-        "  File \"/nest/dev/app/main.py\", line 3, in <module>\n    import yaml\nModuleNotFoundError: No module named 'yaml'",
-        "/nest/dev/app/main.py:3",
-    ),
     (Class.MISSING_MODULE, "python -m pytest", "/usr/bin/python3: No module named pytest", "pytest"),
     (
         Class.MISSING_MODULE,
@@ -109,13 +102,6 @@ DEEPER = [
         "    at Module._resolveFilename (node:internal/modules/cjs/loader:1225:15)\n    at Object.<anonymous> (/nest/app/index.js:1:17)\n"
         "  code: 'MODULE_NOT_FOUND',\n\nNode.js v22.3.0",
         "/nest/app/index.js:1",
-    ),
-    (
-        Class.MISSING_MODULE,
-        "npx jest",
-        "FAIL src/a.test.js\n  ● Test suite failed to run\n\n    Cannot find module 'lodash' from 'src/a.js'\n\n    Require stack:\n      src/a.js\n\n"
-        "Test Suites: 1 failed, 1 total\nTests:       0 total\n",
-        "src/a.test.js",
     ),
     (
         Class.MISSING_MODULE,
@@ -189,24 +175,6 @@ DEEPER = [
         '  File "/nest/dev/a.py", line 3\n    def f(:\n          ^\nSyntaxError: invalid syntax',
         "/nest/dev/a.py:3",
     ),
-    (
-        Class.SYNTAX,
-        "python a.py",
-        '  File "/nest/dev/a.py", line 4\n    x = 1\nIndentationError: unexpected indent',
-        "/nest/dev/a.py:4",
-    ),
-    (
-        Class.SYNTAX,
-        "node a.js",
-        "/nest/app/a.js:3\nfoo(;\n    ^\n\nSyntaxError: Unexpected token ';'\n    at wrapSafe (node:internal/modules/cjs/loader:1378:20)\n\nNode.js v22.3.0",
-        "/nest/app/a.js:3",
-    ),
-    (
-        Class.SYNTAX,
-        "for i in; do",
-        "/bin/bash: -c: line 1: syntax error near unexpected token `;'\n/bin/bash: -c: line 1: `for i in; do'",
-        "for",
-    ),
     (Class.SYNTAX, "go build", "# example.com/calc\n./calc.go:5:2: syntax error: unexpected newline, expected )", "calc.go:5"),
     (
         Class.SYNTAX,
@@ -214,29 +182,18 @@ DEEPER = [
         "a.c: In function ‘main’:\na.c:3:11: error: expected ‘;’ before ‘}’ token\n    3 |   return 0",
         "a.c:3",
     ),
-    (Class.SYNTAX, "javac A.java", "A.java:3: error: ';' expected\n  int x = 1\n           ^\n1 error", "A.java:3"),
     (Class.SYNTAX, "npx tsc --noEmit", "src/a.ts(3,5): error TS1005: ';' expected.", "src/a.ts:3"),
     (Class.SYNTAX, "make", "Makefile:3: *** missing separator.  Stop.", "Makefile:3"),
     (Class.SYNTAX, "cargo check", "error: this file contains an unclosed delimiter\n --> src/lib.rs:9:3\n", "src/lib.rs:9"),
-    (
-        Class.SYNTAX,
-        "php a.php",
-        'PHP Parse error:  syntax error, unexpected token "}" in /nest/app/a.php on line 4',
-        "/nest/app/a.php:4",
-    ),
-    (Class.SYNTAX, "bash s.sh", "s.sh: line 2: syntax error: unexpected end of file", "s.sh:2"),
 ]
 
 OBJECTIONS = [
     (Class.TYPES, "mypy src", 'src/a.py:3: error: Incompatible return value type (got "str", expected "int")  [return-value]\nFound 1 error in 1 file (checked 4 source files)', "src/a.py:3"),
     (Class.TYPES, "pyright", '/nest/dev/a.py\n  /nest/dev/a.py:3:12 - error: "foo" is not a known attribute of "None" (reportOptionalMemberAccess)\n1 error, 0 warnings, 0 informations', "/nest/dev/a.py:3"),
     (Class.TYPES, "npx tsc --noEmit", "src/a.ts(3,5): error TS2322: Type 'string' is not assignable to type 'number'.", "src/a.ts:3"),
-    (Class.TYPES, "npm run build", "\n> app@1.0.0 build\n> tsc -b --pretty\n\nsrc/a.ts:3:5 - error TS2322: Type 'string' is not assignable to type 'number'.\n\nFound 1 error in src/a.ts:3", "src/a.ts:3"),
     (Class.TYPES, "make types", "a.py:7: error: Missing return statement\nFound 1 error in 1 file (checked 1 source file)\nmake: *** [Makefile:4: types] Error 1", "a.py:7"),
     (Class.LINT, "ruff check .", "src/a.py:1:8: F401 [*] `os` imported but unused\nFound 1 error.\n[*] 1 fixable with the `--fix` option.", "src/a.py:1"),
     (Class.LINT, "ruff check .", "F401 [*] `os` imported but unused\n --> src/a.py:1:8\n  |\n1 | import os\n  |        ^^\nFound 1 error.", "src/a.py:1"),
-    (Class.LINT, "flake8", "./src/a.py:1:1: F401 'os' imported but unused\n./src/a.py:9:80: E501 line too long (99 > 79 characters)", "src/a.py:1"),
-    (Class.LINT, "pylint src", "************* Module src.a\nsrc/a.py:1:0: C0114: Missing module docstring (missing-module-docstring)", "src/a.py:1"),
     (Class.LINT, "npx eslint .", "\n/nest/app/src/a.js\n  3:7  error  'x' is assigned a value but never used  no-unused-vars\n\n✖ 1 problem (1 error, 0 warnings)\n", "/nest/app/src/a.js:3"),
     (Class.LINT, "npx prettier --check .", "Checking formatting...\n[warn] src/a.ts\n[warn] Code style issues found in the above file. Run Prettier with --write to fix.", "src/a.ts"),
     (Class.LINT, "black --check .", "would reformat src/a.py\n\nOh no! 💥 💔 💥\n1 file would be reformatted, 3 files would be left unchanged.", "src/a.py"),
@@ -247,18 +204,15 @@ OBJECTIONS = [
     (Class.LINT, "git commit -m x", "ruff.....................................................................Failed\n- hook id: ruff\n- exit code: 1\n", "ruff"),
     (Class.BUILD, "gcc a.c", "a.c: In function ‘main’:\na.c:3:3: error: ‘x’ undeclared (first use in this function)", "a.c:3"),
     (Class.BUILD, "make", "/usr/bin/ld: /tmp/ccX3bQ1z.o: in function `main':\na.c:(.text+0xa): undefined reference to `foo'\ncollect2: error: ld returned 1 exit status\nmake: *** [Makefile:2: a] Error 1", "make"),
-    (Class.BUILD, "clang++ a.cpp", "a.cpp:4:10: error: use of undeclared identifier 'y'\n1 error generated.", "a.cpp:4"),
     (Class.BUILD, "cargo build", "   Compiling calc v0.1.0 (/nest/calc)\nerror[E0308]: mismatched types\n --> src/lib.rs:2:5\n  |\n\nerror: could not compile `calc` (lib) due to 1 previous error", "src/lib.rs:2"),
     (Class.BUILD, "go build ./...", "# example.com/calc\n./calc.go:5:2: undefined: foo", "calc.go:5"),
     (Class.BUILD, "go test ./...", "# example.com/calc [example.com/calc.test]\n./calc_test.go:8:2: declared and not used: a\nFAIL\texample.com/calc [build failed]\nFAIL", "calc_test.go:8"),
-    (Class.BUILD, "javac A.java", "A.java:3: error: cannot find symbol\n    foo();\n    ^\n  symbol:   method foo()\n1 error", "A.java:3"),
     (Class.BUILD, "mvn compile", "[ERROR] COMPILATION ERROR : \n[ERROR] /nest/app/src/main/java/A.java:[3,5] cannot find symbol\n[INFO] BUILD FAILURE", "/nest/app/src/main/java/A.java:3"),
     (Class.BUILD, "gradle build", "FAILURE: Build failed with an exception.\n\n* What went wrong:\nA problem occurred evaluating root project 'app'.\n\nBUILD FAILED in 1s", "gradle"),
     (Class.BUILD, "dotnet build", "/nest/app/A.cs(3,5): error CS0103: The name 'foo' does not exist in the current context [/nest/app/app.csproj]\n\nBuild FAILED.", "/nest/app/A.cs:3"),
     (Class.BUILD, "cmake -B build", 'CMake Error at CMakeLists.txt:3 (find_package):\n  Could not find a package configuration file provided by "Foo"', "CMakeLists.txt:3"),
     (Class.BUILD, "make all", "gcc -c a.c\nmake: *** [Makefile:4: a.o] Error 1", "Makefile:4"),
     (Class.BUILD, "npm install", "npm error code ERESOLVE\nnpm error ERESOLVE unable to resolve dependency tree\nnpm error Found: react@19.0.0", "npm"),
-    (Class.BUILD, "pip install .", "  error: subprocess-exited-with-error\n  × Building wheel for x did not run successfully.\n  ╰─> See above for output.", "pip"),
     (Class.BUILD, "yarn build", "error Command failed with exit code 1.\ninfo Visit the documentation for this command.", "yarn"),
 ]  # fmt: skip
 
