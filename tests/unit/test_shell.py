@@ -33,27 +33,20 @@ def only(script: str) -> Command:
 FOUND = r"""
 git push
 ls; git push
-ls & git push
 true || git push
 ! git push
-if true; then git push; fi
-while read a; do git push; done < b
 for i in 1 2; do git push; done
-case a in a) git push;; esac
 f() { git push; }; f
 (git push)
 { git push; }
 ((cd src); git push)
 g\it pu'sh'
-"git" "push"
 sh -c 'git push'
-bash -lc "cd . && git push"
 bash -euo pipefail -c 'git push'
 bash -c -e 'git push'
 bash -c "sh -c 'git push'"
 bash <<< 'git push'
 eval 'git push'
-echo $(git push)
 echo `git push`
 echo "$(echo "$(git push)")"
 echo "${X:-$(git push)}" $((1 + $(git push)))
