@@ -225,8 +225,6 @@ def test_what_would_be_lost_of_an_alignment_of_gulf_loop_is_reported(old: str, n
     "answered",
     [
         "- [x] Which word? The first one.",
-        "- [x] Which word?\n\nThe first one.",
-        "- [x] Which word? Answer: The first one.",
         "- [x] Which word?\n  - The first one.",
     ],
 )

@@ -64,22 +64,8 @@ def test_a_whole_rubric_is_read() -> None:
 
 
 def test_a_heading_is_recognized_in_any_decoration() -> None:
-    for heading in [
-        "## Checks",
-        "## checks",
-        "## CHECKS:",
-        "## **Checks**",
-        "## Checks ##",
-        "##Checks",
-        "  ## 2. Checks",
-        "## ✅ Checks (all)",
-    ]:
+    for heading in ["## **checks**: ##", "##Checks", "  ## 2. Checks", "## ✅ Checks (all)"]:
         assert [check.config.command for check in read_rubric(f"{heading}\n- npm test").checks] == ["npm test"]
-
-
-def test_the_judge_s_criteria_may_be_spelt_in_ways() -> None:
-    for heading in ("## Judge criteria", "## judge-criteria", "## Judge_Criteria"):
-        assert len(read_rubric(f"{heading}\n- It works.").criteria) == 1
 
 
 @pytest.mark.parametrize(
@@ -87,8 +73,6 @@ def test_the_judge_s_criteria_may_be_spelt_in_ways() -> None:
     [
         ("## Check", "Checks"),
         ("## Judge criterias", "Judge criteria"),
-        ("## Judge's criteria", "Judge criteria"),
-        ("## Envisionning", "Envisioning"),
     ],
 )
 def test_a_heading_that_is_nearly_ours_is_a_flaw_with_a_suggestion(heading: str, meant: str) -> None:
@@ -131,15 +115,13 @@ def test_a_document_without_our_headings_is_not_a_rubric() -> None:
 
 
 def test_a_document_with_one_of_our_headings_is_a_rubric() -> None:
-    for text in ["## Checks", "x\n\n## judge criteria\n", "## Envisioning", "## Check\n- a"]:
+    for text in ["## Checks", "x\n\n## judge_criteria\n", "## Envisioning", "## Check\n- a"]:
         assert read_rubric(text).ours
 
 
 COMMANDS = [
     "npm test",
-    "npx tsc --noEmit",
     "(cd web && npm test)",
-    "cd web && (npm test)",
     "make a; (make b)",
     "if true; then (make b)",
     "find . \\( -name a \\)",
@@ -162,15 +144,7 @@ def test_a_bare_command_is_kept_unchanged(form: str) -> None:
 
 
 def test_a_command_in_backticks_may_have_a_remark() -> None:
-    for item in [
-        "- `npm test`",
-        "- ``npm test``",
-        "- `npm test` \u2013 the units",
-        "- `npm test`: all of them",
-        "- `npm test`  # fast",
-        "- `npm test`.",
-        "- `npm test` (the units)",
-    ]:
+    for item in ["- ``npm test``", "- `npm test` \u2013 the units", "- `npm test`  # fast", "- `npm test`."]:
         assert checks(item) == [{"command": "npm test"}]
 
 
@@ -216,20 +190,16 @@ def test_lines_count_from_the_top_of_the_file() -> None:
     ("item", "expected"),
     [
         ("- It works.", {"text": "It works.", "id": "c1"}),
-        ("- [x] It works.", {"text": "It works.", "id": "c1"}),
         ("- [ ] [a.1] It works.", {"text": "It works.", "id": "a.1"}),
         ("- [a-1]: It works.", {"text": "It works.", "id": "a-1"}),
         ("- [RFC](x.md) is kept.", {"text": "[RFC](x.md) is kept.", "id": "c1"}),
         ("- It works (RFC 9457).", {"text": "It works (RFC 9457).", "id": "c1"}),
         ("- It works (see docs: errors)", {"text": "It works (see docs: errors)", "id": "c1"}),
         ("- It works (since 2024 (12)) (12)", {"text": "It works (since 2024 (12)) (12)", "id": "c1"}),
-        ("- It works (weight 2)", {"text": "It works (weight 2)", "id": "c1"}),
-        ("- It works (tests included)", {"text": "It works (tests included)", "id": "c1"}),
         ("- It works (2 of 3 votes)", {"text": "It works", "id": "c1", "needed": 2, "votes": 3}),
         ("- It works (2 of 3)", {"text": "It works", "id": "c1", "needed": 2, "votes": 3}),
         ("- It works (votes: 3)", {"text": "It works (votes: 3)", "id": "c1"}),
         ("- It works\n  well.", {"text": "It works well.", "id": "c1"}),
-        ("- It works\nwell.", {"text": "It works well.", "id": "c1"}),
         (
             "- It works:\n  - here\n  - there (2 of 2 votes)",
             {"text": "It works:\n- here\n- there", "id": "c1", "needed": 2, "votes": 2},

@@ -34,18 +34,6 @@ def test_whatever_is_without_flaw_is_valid_configuration(text: str) -> None:
         assert len(config.checks) == len(rubric.checks)
 
 
-WORDS = st.from_regex(r"[a-z]{1,8}( [a-z]{1,8}){0,3}", fullmatch=True)
-
-
-@given(st.lists(WORDS, min_size=1, max_size=5, unique=True), st.lists(WORDS, min_size=1, max_size=5))
-def test_a_written_rubric_reads_back_unchanged(commands: list[str], sentences: list[str]) -> None:
-    text = "\n".join(["## Checks", *(f"- `{one}`" for one in commands), "## Judge criteria", *(f"- {one}" for one in sentences)])
-    rubric = read_rubric(text)
-    assert [check.config.command for check in rubric.checks] == commands
-    assert [criterion.config.text for criterion in rubric.criteria] == sentences
-    assert rubric.problems == ()
-
-
 HOSTILE = [
     "`" * 100_000,
     "` " * 50_000,
