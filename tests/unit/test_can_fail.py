@@ -95,9 +95,6 @@ def test_values_without_effect_are_not_altered(what: str) -> None:
         "tests/a.py::T::test_it[1-a/b]",
         "test_it (tests.a.T.test_it)",
         "suite > inner > test_it",
-        "tests::test_it",
-        "test_it/sub",
-        "a.T.test_it",
     ],
 )
 def test_tests_are_found_by_the_names_of_any_runner(case: str) -> None:

@@ -30,7 +30,6 @@ def told(text: str) -> list[str]:
             ["file_changed src/a.py", "file_changed b.py"],
         ),
         ("All 42 tests pass (14 new, 28 existing):", ["tests_pass"]),
-        ("It is shorter, and all tests still pass with no failures.", ["tests_pass"]),
         ("The fix was committed as `ABC1234f`.", ["committed abc1234f"]),
         ("- [x] T1: dates\n- [ ] T2: times", ["item_done T1: dates"]),
         ("FILES_MODIFIED: 3\nTESTS_STATUS: PASSING\nTASKS_COMPLETED: 2", ["tests_pass"]),
@@ -195,12 +194,9 @@ def test_an_honest_agent_is_never_contradicted() -> None:
 @pytest.mark.parametrize(
     ("word", "path"),
     [
-        ("`src/app.py`", "src/app.py"),
         ("src/app.py:12-30", "src/app.py"),
-        ("`tests/test_a.py::test_b`", "tests/test_a.py"),
         ("[`src/a.ts`](src/a.ts#L3)", "src/a.ts"),
         ("README.md's", "README.md"),
-        ("`Makefile`", "Makefile"),
         ("Makefile", "Makefile"),
         (".gitignore", ".gitignore"),
         ("`main.js`", "main.js"),
@@ -228,7 +224,6 @@ def test_paths_match_whole_folders_only() -> None:
     [
         ("src/app.py", True),
         ("src/.env/a.py", True),
-        ("build/a.py", False),
         ("a/__pycache__/b.pyc", False),
         ("/w/src/a.py", True),
         ("/w", False),
@@ -243,7 +238,6 @@ def test_git_shows_files_of_the_worktree_except_junk(path: str, shown: bool) -> 
 
 def test_a_pattern_means_what_people_expect() -> None:
     for pattern, path, matches in [
-        ("check.sh", "check.sh", True),
         ("check.sh", "tools/check.sh", True),
         ("tools/*.sh", "tools/deep/check.sh", False),
         ("tools/**", "tools/deep/check.sh", True),
@@ -253,7 +247,6 @@ def test_a_pattern_means_what_people_expect() -> None:
         ("a[b]", "a[b]", True),
         ("./tests/", "my/tests/test_a.py", False),
         ("./check.sh", "tools/check.sh", False),
-        ("test_?.py", "test_a.py", True),
         ("test_?.py", "test_ab.py", False),
         ("", "a", False),
     ]:

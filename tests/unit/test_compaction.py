@@ -80,20 +80,15 @@ def test_the_request_holds_goal_state_memory_and_commits_with_all_foreign_texts_
     assert "all five names in it" in question.closing
 
 
-@pytest.mark.parametrize("text", [json.dumps(GOOD), f"Sure:\n```json\n{json.dumps(GOOD)}\n```"], ids=["bare", "fenced"])
-def test_what_a_model_wrote_is_read(text: str) -> None:
-    assert read_compacted(text) == WRITTEN
+def test_what_a_model_wrote_is_read() -> None:
+    assert read_compacted(f"Sure:\n```json\n{json.dumps(GOOD)}\n```") == WRITTEN
 
 
 def test_what_is_not_the_past_in_short_is_refused_with_the_reason() -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"endGoal": "\x00"}, "endGoal: String should have at least 1 character"),
-        ({"approach": 1}, "approach"),
-        ({"completed": "all"}, "completed"),
         ({"completed": ["x" * 301]}, "completed.0: String should have at most 300 characters"),
         ({"nextSteps": []}, "nextSteps"),
-        ({"nextSteps": ["x"] * 11}, "nextSteps"),
-        ({"goal": "another"}, "goal"),
     ]
     for fields, why in wrong:
         read = read_compacted(json.dumps(GOOD | fields))

@@ -47,15 +47,12 @@ def test_there_are_six_systems_each_with_its_sign() -> None:
     ("system", "name", "numbers"),
     [
         ("1", "tree", f"2 files, +33 {MINUS}11, 1 commit, now cccccccccc"),
-        ("1", "tools", "some words 12, some words 3"),
         ("2", "attempt", "2; work was salvaged 1 time"),
         ("3", "control", "P 0.38, I 1.50, D -0.125 by 0.30/0.10/0.20 (some words) give 0.81: some words"),
-        ("3", "iterations", "7 of 30 iterations (23%)"),
         ("3", "learning", "test: level 2, 3 in a row, 4 in all, the advice did not help"),
         ("3*", "claims", "6 of 8 claims held so far"),
         ("3*", "purpose", "4 of 10 files were related to the task"),
         ("4", "best so far", "88% after iteration 4, at ffffffffff"),
-        ("5", "for the next iteration", "some words"),
     ],
 )
 def test_a_system_tells_its_numbers(system: str, name: str, numbers: str) -> None:
@@ -102,7 +99,6 @@ def test_the_sign_follows_from_the_numbers(system: str, before: LoopState, sign:
         (AgentOutcome.FINISHED, green(), Sign.GOOD),
         (AgentOutcome.FINISHED, red(SIDEWAYS, "a"), Sign.WATCH),
         (AgentOutcome.MAX_TURNS, green(), Sign.WATCH),
-        (AgentOutcome.CRASHED, red(SIDEWAYS, "a"), Sign.BAD),
         (AgentOutcome.USAGE_LIMIT, red(SIDEWAYS, "a"), Sign.BAD),
     ],
 )

@@ -87,7 +87,6 @@ def test_a_focus_is_found_between_fences_and_prose() -> None:
 def test_what_is_no_focus_is_refused_with_the_reason() -> None:
     for text, why in [
         ("", "no JSON object"),
-        (json.dumps(GOOD)[:-2], "no JSON object"),
         ("{" * 30_000, "no JSON object"),
         ('{"prompt":' * 3_000, "no JSON object"),
         (changed(prompt="x" * LONGEST_ANSWER), "characters, more than 120,000"),
@@ -95,7 +94,6 @@ def test_what_is_no_focus_is_refused_with_the_reason() -> None:
         (changed(prompt=" \n "), "prompt: String should have at least 1 character"),
         (changed(systemContext="x" * 2001), "systemContext"),
         (changed(focusAreas=[]), "focusAreas"),
-        (changed(focusAreas=["a"] * 6), "focusAreas"),
         (changed(focusAreas=["a", ""]), "focusAreas.1: String should have at least 1 character"),
         (changed(urgency="panic"), "urgency"),
     ]:

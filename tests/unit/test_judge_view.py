@@ -212,15 +212,12 @@ def test_visible_text_can_be_sent_and_has_only_new_lines_and_tabs_besides_what_s
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("plain\n\ttext", "plain\n\ttext"),
-        ("äöü 漢字 ✔", "äöü 漢字 ✔"),
+        ("äöü 漢字\n\t✔", "äöü 漢字\n\t✔"),
         ("a\r\nb", "a\nb"),
         ("\x1b[2J", "\\x1b[2J"),
         ("right\u202eleft", "right\\u202eleft"),
-        ("a\u2028b", "a\\u2028b"),
         ("hidden\U000e0041", "hidden\\U000e0041"),
         ("half \udc80", "half \\udc80"),
-        ("\x00", "\\x00"),
     ],
 )
 def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
@@ -264,7 +261,6 @@ NAMED_PATHS = (
     ("text", "expected"),
     [
         ("Every function in calc.py has a docstring.", ["calc.py"]),
-        ("./check.sh", ["check.sh"]),
         ("pytest tests/test_calc.py::test_half -q", ["tests/test_calc.py"]),
         ("python -m unittest tests.test_calc", ["tests/test_calc.py"]),
         ("See `test_calc.py`, then calc.py.", ["tests/test_calc.py", "calc.py"]),
@@ -282,10 +278,8 @@ def test_files_are_mentioned_by_path_module_or_unique_name(text: str, expected: 
     [
         ("pkg/__pycache__/calc.cpython-311.pyc", True),
         ("uv.lock", True),
-        ("web/package-lock.json", True),
         ("app.min.js", True),
         ("calc.py", False),
-        ("lock.py", False),
         ("package.json", False),
     ],
 )

@@ -44,7 +44,6 @@ def test_a_valid_answer_is_a_vote() -> None:
         ("refusal", "declined to answer"),
         ("structured_output_retry_exhausted", "an invalid form"),
         ("stop_sequence", "unknown reason: stop_sequence"),
-        ("end_turn\n", "unknown reason"),
     ],
 )
 def test_truncated_or_refused_answers_are_unreadable(stop: str, cause: str) -> None:
@@ -62,7 +61,6 @@ def test_invalid_answers_are_unreadable_with_the_cause() -> None:
         "```json\n" + json.dumps(GOOD) + "\n```",
         json.dumps(GOOD) + "\n" + json.dumps(GOOD),
         json.dumps(GOOD)[:-1],
-        "null",
         "{}",
         "[" * 100_000,
         "9" * 5000,
@@ -70,13 +68,9 @@ def test_invalid_answers_are_unreadable_with_the_cause() -> None:
         json.dumps(GOOD | {"approved": True}),
         json.dumps({"criteria": GOOD["criteria"]}),
         json.dumps(answer(MET, criterion("c2", verdict="MET"))),
-        json.dumps(answer(MET, criterion("c2", verdict=True))),
         json.dumps(answer(MET, criterion("c2", met=True) | {"met": True})),
-        json.dumps(answer(MET, criterion("c2", fix=None))),
         json.dumps(answer(MET, criterion("c2", need=[1]))),
-        json.dumps(answer(MET, criterion("c2"), principle=7)),
         json.dumps(answer(MET, criterion("c2"), criterion("c3"))),
-        json.dumps(answer(MET, criterion("c2"), criterion("c2", met=False))),
         json.dumps(answer(MET, criterion("c2", met=False), criterion("c2"))),
         '{"criteria": [], ' + json.dumps(GOOD)[1:],
         json.dumps(GOOD).replace('"verdict": "met"', '"verdict": "not_met", "verdict": "met"', 1),
@@ -266,7 +260,6 @@ def test_the_answer_is_the_form_that_the_cli_accepted() -> None:
         ({"is_error": True, "stop_reason": "refusal"}, "refusal"),
         ({"is_error": True, "api_error": "max_output_tokens"}, "max_tokens"),
         ({"is_error": True, "subtype": "error_max_structured_output_retries"}, "structured_output_retry_exhausted"),
-        ({"is_error": True, "subtype": "error_max_turns"}, "structured_output_retry_exhausted"),
         ({"stop_reason": None}, "unknown"),
     ],
 )
