@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
+import pytest
+
 from deployments.demo_model import Exchange, Json, Turn, say
 from tasks.loopback import LoopbackServer, serving
+
+KEY = "sk-ant-a-secret-of-the-test"
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,15 @@ class JudgeApi:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    @property
+    def credentials(self) -> dict[str, str]:
+        return {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": self.url}
+
+    def put_into(self, environment: pytest.MonkeyPatch) -> None:
+        """Have this process ask it."""
+        for name, value in self.credentials.items():
+            environment.setenv(name, value)
 
     def __enter__(self) -> Self:
         self._running.enter_context(serving(self._server, "judge-api"))

@@ -3,7 +3,7 @@
 import os
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from helmsman.records.state import LoopState
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.repository.state_ref import write_state
-from tasks.repository.worktree import ensure_worktree
+from tasks.repository.worktree import ensure_worktree, measure_change
 
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
 LOOP = "the-loop"
@@ -111,6 +111,16 @@ class LoopWork:
     @property
     def context(self) -> LoopContext:
         return LoopContext(self.repository, self.path, loop_folder(self.repository, self.state.loop))
+
+    def configured(self, **settings: Any) -> "LoopWork":
+        """The same with these settings, which its state file does not have."""
+        config = LoopConfig.model_validate({**self.state.config.model_dump(), **settings})
+        return replace(self, state=self.state.model_copy(update={"config": config}))
+
+    def execution(self, start: str = "", **call: Any) -> Execution:
+        """A call of the agent that committed what is there since `start`, by default the loop's."""
+        made = record_of(self.state, 1).execution.call.model_copy(update=call)
+        return Execution(call=made, change=measure_change(self.path, start or self.start))
 
     def sh(self, *arguments: str) -> str:
         """Git as the agent runs it in the worktree."""

@@ -5,14 +5,10 @@ from typing import Any
 
 import pytest
 
-from helmsman.config import LoopConfig
-from helmsman.records.agent import AgentCall, Execution
 from helmsman.records.checks import Finding, Weight
 from helmsman.records.iteration import Evidence
-from helmsman.records.state import LoopState
 from tasks.checks.judging import audit, collect_claims, revert_protected
-from tasks.repository.worktree import measure_change
-from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, record_of, start_loop, write
+from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, start_loop, write
 
 TESTS = "def test_a():\n    assert 1 + 1 == 2\n\n\ndef test_b():\n    assert 2 + 2 == 4\n"
 WITHOUT_B = "def test_a():\n    assert 1 + 1 == 2\n"
@@ -21,21 +17,12 @@ WITHOUT_B = "def test_a():\n    assert 1 + 1 == 2\n"
 @pytest.fixture
 def work(tmp_path: Path) -> LoopWork:
     files = {"app.py": "1\n", "tests/test_app.py": TESTS, "check.sh": "exec pytest\n", ".gitignore": "*.log\n"}
-    return start_loop(make_repository(tmp_path / "top", files), tmp_path / "tree")
-
-
-def configured(work: LoopWork, **sections: Any) -> LoopState:
-    config = LoopConfig.model_validate({"goal": "x", "checks": ("sh check.sh",), **sections})
-    return work.state.model_copy(update={"config": config})
-
-
-def execution(work: LoopWork, start: str, **call: Any) -> Execution:
-    made: AgentCall = record_of(work.state, 1).execution.call.model_copy(update=call)
-    return Execution(call=made, change=measure_change(work.path, start))
+    return start_loop(make_repository(tmp_path / "top", files), tmp_path / "tree").configured(checks=["sh check.sh"])
 
 
 def found(work: LoopWork, start: str, **sections: Any) -> list[Finding]:
-    return list(audit(work.context, configured(work, **sections), execution(work, start)))
+    of = work.configured(**sections)
+    return list(audit(of.context, of.state, of.execution(start)))
 
 
 @pytest.mark.feature("V5")
@@ -49,31 +36,21 @@ def test_earlier_deletions_are_hints_until_restored(work: LoopWork) -> None:
 
 
 @pytest.mark.feature("V5")
-def test_an_operator_may_protect_further_paths(work: LoopWork) -> None:
-    commit(work.path, "one", {"app.py": "2\n"})
-    assert found(work, work.start) == []
-    (finding,) = found(work, work.start, invariants={"protect": ["app.py"]})
-    assert (finding.rule, finding.weight) == ("protected", Weight.BLOCK)
-    (finding,) = found(work, work.start, invariants={"protect": ["app.py"], "allow": ["app.py"]})
-    assert finding.weight is Weight.HINT
-
-
-@pytest.mark.feature("V5")
 def test_protected_files_are_restored_in_a_commit(work: LoopWork) -> None:
     (work.path / "check.sh").unlink()
     write(work.path, {"RUBRIC.md": "## Checks\n- true\n"})
     head = commit(work.path, "cheat", {"app.py": "2\n", ".ci/run": "exit 0\n"})
-    assert revert_protected(work.context, configured(work), head) == ("RUBRIC.md", "check.sh")
+    assert revert_protected(work.context, work.state, head) == ("RUBRIC.md", "check.sh")
     assert work.sh("log", "-1", "--format=%s", BRANCH) == "helmsman: restore protected files"
     assert work.sh("diff", "--name-only", work.start, BRANCH).split() == [".ci/run", "app.py"]
     assert work.sh("status", "--porcelain") == ""
-    assert revert_protected(work.context, configured(work), work.sh("rev-parse", BRANCH)) == ()
+    assert revert_protected(work.context, work.state, work.sh("rev-parse", BRANCH)) == ()
 
 
 def test_all_protected_files_are_restored_under_their_old_names(work: LoopWork) -> None:
     work.sh("mv", "app.py", "moved.py")
     head = commit(work.path, "much", {f"more-{number}.py": "1\n" for number in range(40)})
-    revert_protected(work.context, configured(work, invariants={"protect": ["**"]}), head)
+    revert_protected(work.context, work.configured(invariants={"protect": ["**"]}).state, head)
     assert work.sh("diff", "--name-only", work.start, BRANCH) == ""
 
 
@@ -82,6 +59,5 @@ def test_claims_about_ignored_or_earlier_files_are_not_contradicted(work: LoopWo
     earlier = commit(work.path, "one", {"parser.py": "1\n"})
     commit(work.path, "two", {"app.py": "2\n"})
     said = "I updated `app.py`, `parser.py` and `debug.log`. I also rewrote `never.py`."
-    evidence = Evidence(execution=execution(work, earlier, final_text=said))
-    testimony = collect_claims(work.context, configured(work), evidence)
+    testimony = collect_claims(work.context, work.state, Evidence(execution=work.execution(earlier, final_text=said)))
     assert [(one.layer, one.found) for one in testimony.contradictions] == [("contradiction", "git shows no change in never.py")]

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from helmsman.config import LoopConfig
 from helmsman.records.agent import Execution
 from helmsman.records.checks import CheckReport
 from tasks.loop import steps
@@ -25,9 +24,7 @@ pytestmark = [pytest.mark.feature("V18"), pytest.mark.usefixtures("home")]
 
 def begun(tmp_path: Path, top: Path, **settings: Any) -> LoopWork:
     """A loop with this configuration, in a state folder of its own."""
-    work = start_loop(top, tmp_path / "tree")
-    config = LoopConfig.model_validate({"goal": "x", **settings})
-    return replace(work, state=work.state.model_copy(update={"config": config}))
+    return start_loop(top, tmp_path / "tree").configured(**settings)
 
 
 def checked(work: LoopWork, files: Mapping[str, str] | None = None, final_text: str = "") -> CheckReport:
@@ -191,10 +188,9 @@ def test_two_loops_share_the_history_and_one_that_takes_an_earlier_ones_name_sha
     top = make_repository(tmp_path / "top")
     work = begun(tmp_path, top, checks=("cat ~/.bashrc",), workspace={"setup": ["echo mine > ~/.bashrc"]})
     assert of_base(work).results[0].head == "mine\n"
-    other = work.state.model_copy(
-        update={"uid": "another", "config": LoopConfig.model_validate({"goal": "x", "checks": ["ls -A ~"]})}
-    )
-    assert of_base(replace(work, state=other)).results[0].head == ".gitconfig\n"
+    other = work.configured(checks=["ls -A ~"], workspace={})
+    other = replace(other, state=other.state.model_copy(update={"uid": "another"}))
+    assert of_base(other).results[0].head == ".gitconfig\n"
     assert open_repository(top).common == work.repository.common
 
 

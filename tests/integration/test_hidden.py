@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -28,11 +27,10 @@ def work(tmp_path: Path) -> LoopWork:
     return start_loop(make_repository(tmp_path / "top", FILES), tmp_path / "tree")
 
 
-def hiding(work: LoopWork, *commands: str, **changes: Any) -> LoopWork:
+def hiding(work: LoopWork, *commands: str) -> LoopWork:
     """The same loop with hidden checks, its state written anew."""
     hidden = [{"command": one, "folder": str(work.path.parent / "own")} for one in commands]
-    config = LoopConfig.model_validate({"goal": "x", "checks": ("true",), "hidden": hidden, **changes})
-    after = work.state.model_copy(update={"config": config})
+    after = work.configured(hidden=hidden).state
     return replace(work, state=replace_state(work.repository, work.state, after, "hide"))
 
 

@@ -7,17 +7,15 @@ from typing import Any
 
 import pytest
 
-from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport, CheckResult, TestCounts
 from helmsman.records.claims import Claims
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import DoneSignals, JudgeMemory, PastVerdict, SinceStart
 from tasks.agents.call_folder import CallFolder, keep_request, stored_briefing
 from tasks.checks.judging import adjudicate
-from tasks.repository.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, criterion, judge_turn, undecided
-from tests.fakes.repositories import LoopWork, commit, make_repository, record_of, start_loop
+from tests.fakes.repositories import LoopWork, commit, make_repository, start_loop
 
 pytestmark = pytest.mark.feature("V7")
 
@@ -41,19 +39,19 @@ def work(tmp_path: Path) -> LoopWork:
     begun = start_loop(make_repository(tmp_path / "top", FILES), tmp_path / "tree")
     commit(begun.path, "half", WORK)
     judge = {"criteria": ["half refuses odd numbers"], "way": "api"}
-    config = LoopConfig.model_validate({"goal": "halves", "checks": ["./check.sh"], "judge": judge})
     past = PastVerdict(iteration=1, commit=begun.start, criterion="c1", given="not_met", reason="half takes odd numbers")
-    state = begun.state.model_copy(update={"config": config, "judge": JudgeMemory(verdicts=(past,))})
-    return LoopWork(begun.repository, begun.path, state, begun.start)
+    begun = begun.configured(goal="halves", checks=["./check.sh"], judge=judge)
+    return replace(begun, state=begun.state.model_copy(update={"judge": JudgeMemory(verdicts=(past,))}))
+
+
+def call_folder(work: LoopWork) -> CallFolder:
+    return CallFolder(work.context.folder.call(work.state.due, work.state.attempt), work.state.uid)
 
 
 def verdict_on(work: LoopWork, api: JudgeApi, **evidence: Any) -> Evidence:
-    execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
     found = {"checks": CheckReport(tree="t", results=(PASSED,)), "claims": ASKED, **evidence}
-    given = Evidence.model_validate({"execution": execution, **found})
-    credentials = {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url}
-    folder = CallFolder(work.context.folder.call(work.state.due, work.state.attempt), work.state.uid)
-    return adjudicate(work.context, work.state, given, lambda: credentials, partial(keep_request, folder))
+    given = Evidence.model_validate({"execution": work.execution(), **found})
+    return adjudicate(work.context, work.state, given, lambda: api.credentials, partial(keep_request, call_folder(work)))
 
 
 def test_the_judge_sees_the_diff_and_related_files(work: LoopWork) -> None:
@@ -96,9 +94,7 @@ def test_requested_files_are_read_from_the_commit_only(work: LoopWork, tmp_path:
         assert (verdict.judgement.approved, verdict.judgement.calls) == (True, 2)
         assert "file docs/odd.md\n1\tOdd numbers are refused.\n>>>" in api.requests[1].prompt
         assert "known to nobody" not in api.requests[1].prompt
-        sent = stored_briefing(
-            CallFolder(work.context.folder.call(work.state.due, work.state.attempt), work.state.uid), judge=True
-        )
+        sent = stored_briefing(call_folder(work), judge=True)
     assert sent is not None
     assert (sent.prompt, sent.system) == (api.requests[1].prompt, api.requests[1].body["system"][0]["text"])
     assert [name for name, _ in sent.sections] == ["rubric", "work", "evidence", "asked again"]

@@ -1,11 +1,12 @@
 """The plan's file in real git: only the loop ticks it, and whoever dies while it does neither loses a tick nor makes two."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from helmsman.config import InvariantsConfig, LoopConfig
+from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import Weight
 from helmsman.records.control import EscalationLevel, Ladder, Oversight
@@ -17,7 +18,7 @@ from tasks.checks.judging import audit, revert_protected
 from tasks.loop.start import create_loop
 from tasks.repository.git import open_repository
 from tasks.repository.plan import current_item, revert_plan, tick
-from tasks.repository.worktree import commit_turn, measure_change, restore, set_branch
+from tasks.repository.worktree import commit_turn, restore, set_branch
 from tests.fakes.repositories import BRANCH, NOW, LoopWork, commit, make_repository, record_of, start_loop
 
 pytestmark = pytest.mark.feature("M8")
@@ -33,9 +34,7 @@ def work(tmp_path: Path) -> LoopWork:
     (top / "docs").mkdir()
     (top / "docs" / "tasks.md").write_bytes(PLAN.encode())
     commit(top, "plan")
-    begun = start_loop(top, tmp_path / "tree")
-    config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": {"file": "docs/tasks.md"}})
-    return LoopWork(begun.repository, begun.path, begun.state.model_copy(update={"config": config}), begun.start)
+    return start_loop(top, tmp_path / "tree").configured(plan={"file": "docs/tasks.md"})
 
 
 def file_of(work: LoopWork, revision: str = BRANCH) -> str:
@@ -91,7 +90,7 @@ def test_a_plan_in_conflict_is_the_agents_to_mend(work: LoopWork) -> None:
 def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cannot_be_followed_is_put_back(
     work: LoopWork,
 ) -> None:
-    asked = LoopWork(work.repository, work.path, work.state.model_copy(update={"oversight": ASKED}), work.start)
+    asked = replace(work, state=work.state.model_copy(update={"oversight": ASKED}))
     hand = current_item(asked.context, asked.state, work.start)
     assert hand is not None
     assert hand.anew
@@ -106,10 +105,8 @@ def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cann
 
 
 def proven(work: LoopWork, item: str = "T001") -> Evidence:
-    head = commit(work.path, "work", {"app.py": "2\n"})
-    execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
-    assert execution.change.commit == head
-    return Evidence(execution=execution, item=ItemProof(item=item, title="Write a", proven=True))
+    commit(work.path, "work", {"app.py": "2\n"})
+    return Evidence(execution=work.execution(), item=ItemProof(item=item, title="Write a", proven=True))
 
 
 def ticked(work: LoopWork, evidence: Evidence) -> Tick:
@@ -146,12 +143,9 @@ def test_a_driver_that_died_anywhere_in_a_tick_does_it_again_to_the_same_end(wor
 
 def test_where_everything_is_protected_the_loops_own_ticks_are_no_findings(work: LoopWork) -> None:
     done = ticked(work, proven(work))
-    config = work.state.config.model_copy(update={"invariants": InvariantsConfig(protect=("**",))})
-    state = work.state.model_copy(update={"config": config, "head": done.commit})
-    change = measure_change(work.path, work.start)
-    execution = record_of(work.state, 1).execution.model_copy(update={"change": change})
-    assert {finding.path for finding in audit(work.context, state, execution)} == {"app.py"}
-    assert revert_protected(work.context, state, change.commit) == ("app.py",)
+    state = work.configured(invariants={"protect": ["**"]}).state.model_copy(update={"head": done.commit})
+    assert {finding.path for finding in audit(work.context, state, work.execution())} == {"app.py"}
+    assert revert_protected(work.context, state, done.commit) == ("app.py",)
     assert "[x] T001" in file_of(work)
 
 
@@ -160,15 +154,11 @@ def test_the_files_that_an_items_own_check_runs_are_hinted_at_and_put_back_as_th
 ) -> None:
     path, before = "check-a.sh", "test -e a.txt\n"
     top = make_repository(tmp_path / "top", {"tasks.md": "- [ ] T001 Write a (check: `sh check-a.sh`)\n", path: before})
-    begun = start_loop(top, tmp_path / "tree")
-    config = LoopConfig.model_validate({"goal": "make it work", "checks": ["true"], "plan": {"file": "tasks.md"}})
-    state = begun.state.model_copy(update={"config": config})
-    commit(begun.path, "an easier one", {path: "exit 0\n"})
-    change = measure_change(begun.path, begun.start)
-    execution = record_of(state, 1).execution.model_copy(update={"change": change})
-    (finding,) = audit(begun.context, state, execution)
+    begun = start_loop(top, tmp_path / "tree").configured(plan={"file": "tasks.md"})
+    head = commit(begun.path, "an easier one", {path: "exit 0\n"})
+    (finding,) = audit(begun.context, begun.state, begun.execution())
     assert (finding.rule, finding.weight, finding.path) == ("settings", Weight.HINT, path)
-    assert revert_protected(begun.context, state, change.commit) == (path,)
+    assert revert_protected(begun.context, begun.state, head) == (path,)
     assert begun.at(path, BRANCH) == before.rstrip("\n")
 
 
@@ -193,8 +183,7 @@ def test_a_plan_that_no_loop_could_follow_is_refused_before_anything_is_made(
 
 
 def test_an_item_that_left_its_plan_is_not_done(work: LoopWork) -> None:
-    config = work.state.config.model_dump() | {"plan": {"file": "docs/tasks.md", "item": "T001"}}
-    state = work.state.model_copy(update={"config": LoopConfig.model_validate(config)})
+    state = work.configured(plan={"file": "docs/tasks.md", "item": "T001"}).state
     start = commit(work.path, "a person words it anew", {"docs/tasks.md": "- [ ] T005 Write a well\n"})
     with pytest.raises(OperatorError) as caught:
         current_item(work.context, state, start)

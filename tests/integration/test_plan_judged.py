@@ -6,16 +6,14 @@ from typing import Any
 import pytest
 
 from deployments.demo_model import Turn
-from helmsman.config import LoopConfig
 from helmsman.records.checks import CheckReport, CheckResult
 from helmsman.records.claims import Claim, Claims
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import CurrentItem, PlanItem
 from tasks.checks.judging import adjudicate
-from tasks.repository.worktree import measure_change
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, criterion, judge_turn, undecided
-from tests.fakes.repositories import LoopWork, commit, make_repository, record_of, start_loop
+from tests.fakes.repositories import LoopWork, commit, make_repository, start_loop
 
 pytestmark = pytest.mark.feature("M8", "V7")
 
@@ -30,18 +28,14 @@ def work(tmp_path: Path) -> LoopWork:
     begun = start_loop(make_repository(tmp_path / "top", {"app.py": "1\n"}), tmp_path / "tree")
     commit(begun.path, "dates", {"dates.py": "def read(text): ...\n"})
     judge = {"criteria": ["The whole is good"], "way": "api"}
-    config = LoopConfig.model_validate({"goal": "dates", "checks": ["true"], "judge": judge, "plan": {"file": "plan.toml"}})
-    return LoopWork(begun.repository, begun.path, begun.state.model_copy(update={"config": config}), begun.start)
+    return begun.configured(judge=judge, plan={"file": "plan.toml"})
 
 
 def verdict_on(work: LoopWork, api: JudgeApi, *, item: PlanItem = ITEM, remaining: int = 2, claims: Claims = NOTED) -> Evidence:
-    execution = record_of(work.state, 1).execution.model_copy(update={"change": measure_change(work.path, work.start)})
     left: dict[str, Any] = {"total": 3, "left": ("T001", "T002")[:remaining], "remaining": remaining}
     hand = CurrentItem.model_validate({"item": item, **left})
-    evidence = Evidence(execution=execution, checks=GREEN, claims=claims, plan=hand)
-    return adjudicate(
-        work.context, work.state, evidence, lambda: {"ANTHROPIC_API_KEY": "k", "ANTHROPIC_BASE_URL": api.url}, lambda _: None
-    )
+    evidence = Evidence(execution=work.execution(), checks=GREEN, claims=claims, plan=hand)
+    return adjudicate(work.context, work.state, evidence, lambda: api.credentials, lambda _: None)
 
 
 def judged(*met: tuple[str, bool]) -> Turn:

@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from helmsman.config import LoopConfig
 from helmsman.records.checks import Finding, TrustedRun, Weight
 from helmsman.verify.outcomes import outcomes
 from tasks.checks.targets import run_for_loop, run_on_start, work_of
 from tasks.loop import steps
 from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, start_loop, write
-from tests.integration.test_auditing import execution
 
 pytestmark = pytest.mark.feature("V13")
 
@@ -25,19 +23,13 @@ STRICT, WEAK = 'test "$(cat answer)" = 42\n', "exit 0\n"
 def work(request: pytest.FixtureRequest, tmp_path: Path) -> LoopWork:
     files = {"answer": "1\n", "tests/one.sh": STRICT, "tests/deep/two.sh": "x\n", ".gitignore": "*.log\n", "tests/exact": "7\n"}
     begun = start_loop(make_repository(tmp_path / "top", files), tmp_path / "tree")
-    config = LoopConfig.model_validate({"goal": "x", "workspace": {"clean": request.param}})
-    return replace(begun, state=begun.state.model_copy(update={"config": config}))
-
-
-def _same_workspace(work: LoopWork) -> dict[str, Any]:
-    return {"goal": "x", "workspace": work.state.config.workspace.model_dump()}
+    return begun.configured(workspace={"clean": request.param})
 
 
 def judged(work: LoopWork, check: str = CHECK, **invariants: Any) -> tuple[TrustedRun, list[Finding]]:
     """The further run, and what is found in it."""
-    config = LoopConfig.model_validate({**_same_workspace(work), "checks": (check,), "invariants": invariants})
-    state = work.state.model_copy(update={"config": config})
-    done = execution(work, work.start)
+    state, done = work.configured(checks=[check], invariants=invariants).state, work.execution()
+    config = state.config
     copy = steps.trusted_run(work.context, state, done, config.checks)
     return copy, list(outcomes(steps.checks.fn(work.context, state, done), copy, {check}, "x", config.invariants).findings)
 
@@ -95,12 +87,9 @@ def test_inline_tests_of_the_start_run_on_the_new_source(work: LoopWork) -> None
     tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn two() { assert_eq!(super::one(), 2); }\n}\n"
     begun = commit(work.path, "start", {"lib.rs": f"fn one() -> u8 {{ 1 }}\n{tests}"})
     head = commit(work.path, "cheat", {"lib.rs": "fn one() -> u8 { 3 }\n" + tests.replace("assert_eq!(super::one(), 2);", "")})
-    config = LoopConfig.model_validate(
-        {**_same_workspace(work), "checks": ("grep 'u8 { 3 }' lib.rs && ! grep assert_eq lib.rs",)}
-    )
-    done = execution(work, begun)
-    state = work.state.model_copy(update={"config": config, "base_commit": begun})
-    copy = steps.trusted_run(work.context, state, done, config.checks)
+    state = work.configured(checks=["grep 'u8 { 3 }' lib.rs && ! grep assert_eq lib.rs"]).state
+    state = state.model_copy(update={"base_commit": begun})
+    copy = steps.trusted_run(work.context, state, work.execution(begun), state.config.checks)
     assert copy.put_back == ("lib.rs",)
     assert copy.report is not None
     assert (copy.report.results[0].passed, "u8 { 3 }" in copy.report.results[0].head) == (False, True)
@@ -111,8 +100,8 @@ def test_stale_caches_of_equal_size_are_ignored(work: LoopWork) -> None:
     """What is compiled by time and size, as Python does, is compiled anew on both ways."""
     program = "python3 -c 'import sys; sys.path[:0] = [\"tests\"]; import judge; sys.exit(judge.CODE)'"
     commit(work.path, "start", {"tests/judge.py": "CODE = 1\n", ".gitignore": "*.log\n__pycache__/\n"})
-    begun = LoopWork(work.repository, work.path, work.state, work.sh("rev-parse", "HEAD"))
-    begun = LoopWork(begun.repository, begun.path, begun.state.model_copy(update={"base_commit": begun.start}), begun.start)
+    head = work.sh("rev-parse", "HEAD")
+    begun = replace(work, state=work.state.model_copy(update={"base_commit": head}), start=head)
     commit(work.path, "cheat", {"tests/judge.py": "CODE = 0\n"})
     for _ in range(2):
         copy, (finding,) = judged(begun, program)
@@ -124,9 +113,7 @@ def test_a_cancelled_check_leaves_the_branch_unchanged(work: LoopWork) -> None:
     head = commit(work.path, "cheat", {"tests/one.sh": WEAK})
     cancel = work.context.folder.cancel
     cancel.parent.mkdir(parents=True, exist_ok=True)
-    settings = {**_same_workspace(work), "checks": (CHECK,)}
-    state = work.state.model_copy(update={"config": LoopConfig.model_validate(settings)})
-    done = execution(work, work.start)
+    state, done = work.configured(checks=[CHECK]).state, work.execution()
     cancel.touch()
     with pytest.raises(Exception, match="cancelled"):
         steps.trusted_run(work.context, state, done, state.config.checks)
@@ -136,13 +123,10 @@ def test_a_cancelled_check_leaves_the_branch_unchanged(work: LoopWork) -> None:
 @pytest.mark.feature("V9", "V16")
 def test_only_tests_that_fail_on_the_start_prove_the_work(work: LoopWork) -> None:
     strict = 'test "$(cat answer)" = 2\n'
-    config = LoopConfig.model_validate(
-        {**_same_workspace(work), "checks": ("for one in tests/*.sh; do sh $one || exit 1; done",)}
-    )
-    state = work.state.model_copy(update={"config": config})
+    state = work.configured(checks=["for one in tests/*.sh; do sh $one || exit 1; done"]).state
 
     def compared() -> tuple[bool, bool, tuple[str, ...]]:
-        done = execution(work, work.start)
+        done = work.execution()
         report, changes = steps.checks.fn(work.context, state, done), work_of(work.context, state, done.change.commit)
         shown = run_on_start(changes, done.change.tree, report, partial(run_for_loop, work.context, state))
         return bool(changes.changed), bool(changes.tests_as_they_were), shown.failing
@@ -151,6 +135,6 @@ def test_only_tests_that_fail_on_the_start_prove_the_work(work: LoopWork) -> Non
     commit(work.path, "work", {"tests/one.sh": "exit 0\n", "answer": "2\n"})
     assert compared() == (True, True, ())
     head = commit(work.path, "test it", {"tests/two.sh": strict})
-    assert compared() == (True, True, (config.checks[0].command,))
+    assert compared() == (True, True, (state.config.checks[0].command,))
     assert unmoved(work, head)
     assert (work.path / "answer").read_text() == "2\n"

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.config import LoopConfig
 from helmsman.records.agent import Execution
 from helmsman.records.checks import CheckReport
 from helmsman.records.decision import Outcome
@@ -63,8 +62,7 @@ def work(home: Path, tmp_path: Path) -> LoopWork:
 
 def verdict(work: LoopWork, deed: Callable[[], object], check: str = CHECK) -> CheckReport:
     """What the checks say of the tree of a loop that began before the deed."""
-    config = LoopConfig.model_validate({"goal": "x", "checks": (check,)})
-    state = work.state.model_copy(update={"config": config})
+    state = work.configured(checks=[check]).state
     assert not steps.baseline.fn(work.context, state, commit_and_tree(work.path)[1]).passed
     deed()
     change = commit_turn(work.repository, work.path, state, work.start)
@@ -267,7 +265,7 @@ def test_what_the_checks_of_one_iteration_leave_does_not_reach_those_of_the_next
     look = 'cat app.py; find . "$HOME" "$XDG_CACHE_HOME" "$TMPDIR" -name x -o -name .npmrc -o -name untracked; cat .git/config'
     check = f"{look}; sh plant"
     commit(work.path, "work", {"app.py": WRONG, "plant": plant})
-    state = work.state.model_copy(update={"config": LoopConfig.model_validate({"goal": "x", "checks": (check,)})})
+    state = work.configured(checks=[check]).state
     seen: list[str] = []
     for number in range(2):
         commit(work.path, f"work {number}")
