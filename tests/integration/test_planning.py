@@ -1,6 +1,5 @@
 """The step `plan`: what is kept and charged where a model is to write for the prompt."""
 
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -27,7 +26,6 @@ def test_where_no_model_can_write_the_templates_serve_with_the_reasons(tmp_path:
     git(tmp_path, "commit", "--quiet", "--allow-empty", "--message", "start")
     context = LoopContext(open_repository(tmp_path), tmp_path, LoopFolder(tmp_path / "loop"))
     with JudgeApi((turn, turn)) as api:
-        credentials: Mapping[str, str] = {"ANTHROPIC_API_KEY": "sk-ant-of-the-test", "ANTHROPIC_BASE_URL": api.url}
-        plan = write_texts(context, before, orientation(), lambda: credentials)
+        plan = write_texts(context, before, orientation(), lambda: api.credentials)
         asked = len(api.requests)
     assert (plan.focus, plan.compacted, asked, len(plan.reasons)) == ("", "", 2, 2)

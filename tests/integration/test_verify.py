@@ -29,7 +29,7 @@ PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:
 WRONG, RIGHT = "def half(n):\n    return n\n", "def half(n):\n    return n / 2\n"
 IMPORT = "import sys; sys.path[:0] = ['.']\nfrom calc import half\n\n"
 TESTS = f"{IMPORT}def test_zero():\n    assert half(0) == 0\n\ndef test_four():\n    assert half(4) == 2\n"
-SHELL = 'sh tests/check.sh && test "$(cat answer)" != broken'
+SHELL = "sh tests/check.sh"
 
 
 def python(tmp_path: Path) -> Path:
@@ -124,41 +124,23 @@ def test_a_new_test_must_fail_without_the_change(tmp_path: Path, capsys: pytest.
 @pytest.mark.usefixtures("home")
 @pytest.mark.feature("V13")
 @pytest.mark.parametrize(
-    ("named", "files", "expected"),
-    [
-        ("", {"more.sh": "true\n"}, ("verified", ["proven"])),
-        ("trusted = ['answer']", {}, ("not_verified", ["changed_to_pass"])),
-        ("protect = ['more.sh']", {"more.sh": "true\n"}, ("not_verified", ["invariants"])),
-        ("protect = ['more.sh']\nallow = ['more.sh']", {"more.sh": "true\n"}, ("verified", ["proven"])),
-    ],
+    ("named", "rule"), [("trusted = ['answer']", "changed_to_pass"), ("protect = ['more.sh']", "invariants")]
 )
-def test_invariants_apply_as_in_a_loop(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, files: dict[str, str], expected: tuple[str, list[str]]
-) -> None:
+def test_invariants_apply_as_in_a_loop(tmp_path: Path, capsys: pytest.CaptureFixture[str], named: str, rule: str) -> None:
     top = plain(tmp_path)
     sh(top, "checkout", "--quiet", "main")
     settings = f"checks = ['sh tests/check.sh']\n[invariants]\n{named}\n"
     commit(top, "settings", {"helmsman.toml": settings, "more.sh": "exit 0\n"})
     sh(top, "checkout", "--quiet", "-B", "work")
-    commit(top, "work", {"answer": "2\n", **files})
-    assert rules(verified(top, capsys, check="")) == expected
+    commit(top, "work", {"answer": "2\n", "more.sh": "true\n"})
+    assert rules(verified(top, capsys, check="")) == ("not_verified", [rule])
 
 
 @pytest.mark.usefixtures("home")
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"README": "x\n", "answer": "1\n"}, ("inconclusive", ["already_red"])),
-        ({"answer": "broken\n"}, ("inconclusive", ["already_red"])),
-        ({}, ("inconclusive", ["unchanged"])),
-    ],
-)
-def test_unproven_changes_are_inconclusive(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], files: dict[str, str], expected: tuple[str, list[str]]
-) -> None:
+def test_an_empty_change_is_inconclusive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
-    commit(top, "work", files)
-    assert rules(verified(top, capsys)) == expected
+    commit(top, "work")
+    assert rules(verified(top, capsys)) == ("inconclusive", ["unchanged"])
 
 
 @pytest.mark.usefixtures("home")
@@ -169,8 +151,7 @@ def test_a_judge_needs_an_option_and_sees_changed_expectations(
     commit(top, "green", {"answer": "2\n"})
     commit(top, "more", {"answer": "3\n", "tests/check.sh": 'test "$(cat answer)" = 3\n'})
     with JudgeApi([judge_turn(answer(criterion("c1"), criterion("changed.tests")))]) as api:
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+        api.put_into(monkeypatch)
         found = verified(top, capsys, "HEAD~1..HEAD", goal="The answer is three.")
         (request,) = api.requests
     assert rules(found) == ("verified", ["judge"])

@@ -9,6 +9,7 @@ import pytest
 from deployments.demo_model import ScriptedModel, Turn, by_call, call, say
 from helmsman.errors import OperatorError
 from helmsman.orient.written import Focus, focus_question, read_focus
+from helmsman.prices import with_cost
 from helmsman.records.base import Usage
 from helmsman.tokens import tokens
 from tasks.models.asking import write_text
@@ -16,12 +17,11 @@ from tasks.models.sending import CallSettings, Credentials
 from tasks.system.secrets import register
 from tests.fakes.claude_cli import bundled_cli, subscription
 from tests.fakes.faults import Fault
-from tests.fakes.judge_api import JudgeApi, Raw
+from tests.fakes.judge_api import KEY, JudgeApi, Raw
 from tests.fakes.processes import unique_tag
 from tests.unit.builders import config, state
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("O5")]
-KEY = "sk-ant-a-secret-of-the-test"
 FORM = "StructuredOutput"
 USAGE = {"input_tokens": 1000, "output_tokens": 100}
 GOOD: dict[str, Any] = {"prompt": "Mend it.", "systemContext": "", "focusAreas": ["a.py"], "urgency": "high"}
@@ -41,22 +41,16 @@ def focus(
 
 def by_api(*turns: Turn | Raw) -> tuple[Focus | None, str, Usage]:
     with JudgeApi(turns) as api, unique_tag() as tag:
-        credentials = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}
-        return focus(lambda: credentials, tag=tag)
+        return focus(lambda: api.credentials, tag=tag)
 
 
-def test_a_focus_is_written_by_the_api_with_what_it_cost() -> None:
-    found, reason, usage = by_api(Turn(text=json.dumps(GOOD), usage=USAGE))
-    assert (found, reason) == (FOCUS, "")
-    assert usage.cost_usd == pytest.approx((1000 * 4 + 100 * 20) / 1e6)
-    assert (usage.input_tokens, usage.output_tokens) == (1000, 100)
-
-
-def test_the_request_carries_rules_task_facts_and_the_form_and_the_configured_model() -> None:
-    with JudgeApi([say(json.dumps(GOOD))]) as api:
-        focus(lambda: {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, model="claude-haiku-5-5")
+def test_a_focus_is_written_by_the_configured_model_from_rules_task_facts_and_the_form_with_what_it_cost() -> None:
+    with JudgeApi([Turn(text=json.dumps(GOOD), usage=USAGE)]) as api:
+        found, reason, usage = focus(lambda: api.credentials, model="claude-sonnet-5-5")
         (sent,) = api.requests
-    assert sent.body["model"] == "claude-haiku-5-5"
+    assert (found, reason) == (FOCUS, "")
+    assert usage == with_cost(Usage(input_tokens=1000, output_tokens=100), "claude-sonnet-5-5")
+    assert sent.body["model"] == "claude-sonnet-5-5"
     assert "You prepare one iteration" in sent.body["system"][0]["text"]
     assert "make the tests pass" in sent.texts[0]
     assert "Iteration 4 of 30" in sent.texts[1]
@@ -69,12 +63,9 @@ def test_the_request_carries_rules_task_facts_and_the_form_and_the_configured_mo
     ("turn", "why"),
     [
         (say("Certainly! Mend it."), "no JSON object"),
-        (say(json.dumps(GOOD | {"focusAreas": "a.py"})), "focusAreas"),
         (Fault(text=json.dumps(GOOD), stop_reason="refusal"), "declined"),
-        (Fault(text=json.dumps(GOOD)[:40], stop_reason="max_tokens"), "maximum length"),
-        (Fault(text=json.dumps(GOOD), stop_reason="something_new"), "something_new"),
     ],
-    ids=["words", "wrong type", "refused", "cut off", "unknown end"],
+    ids=["words", "refused"],
 )
 def test_an_answer_that_cannot_be_used_leaves_the_templates_with_a_reason_and_is_charged(turn: Turn, why: str) -> None:
     found, reason, usage = by_api(turn)
@@ -101,7 +92,7 @@ def test_what_keeps_the_model_from_answering_is_a_reason_without_the_key(turn: T
 
 def test_a_question_that_was_not_answered_in_time_is_charged_by_an_estimate_that_says_so() -> None:
     with JudgeApi([Fault(delay=30)]) as api:
-        found, reason, usage = focus(lambda: {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": api.url}, seconds=2)
+        found, reason, usage = focus(lambda: api.credentials, seconds=2)
         (sent,) = api.requests
     asked = f"{sent.body['system'][0]['text']}\n{sent.prompt}"
     assert usage.tokens == pytest.approx(tokens(asked), abs=2)
