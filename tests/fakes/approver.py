@@ -9,10 +9,9 @@ from typing import Any
 
 import httpx
 
-from tests.fakes.engine_client import login
+from tests.fakes import engine_client
 
 PATIENCE = 60
-SERVICE_UNAVAILABLE = 503
 Fill = Mapping[str, Any] | Callable[[], None]
 """Values for the form, or an action to take once the question is open."""
 
@@ -32,14 +31,14 @@ class Approver:
     def work(self, loop: str, fills: Sequence[Fill]) -> None:
         """Answer one form after the other; a refused one again with the next values."""
         known = ""
-        with httpx.Client(base_url=self.api, auth=login(), timeout=30, trust_env=False) as client:
+        with engine_client.client(self.api, PATIENCE, engine_client.login()) as client:
             for fill in fills:
                 run, keyset = self._wait_for_form(client, loop, known)
                 if callable(fill):
                     fill()
                     known = f"{run}/{keyset['response']}"
                     continue
-                answer = post_with_retry(client, f"/flow_runs/{run}/resume", {"run_input": dict(fill)})
+                answer = client.post(f"/flow_runs/{run}/resume", json={"run_input": dict(fill)})
                 response = answer.raise_for_status().json()
                 self.statuses.append(response["status"])
                 self.afterwards()
@@ -60,14 +59,6 @@ class Approver:
                     return run["id"], keyset
             time.sleep(0.2)
         raise AssertionError(f"loop {loop} asks no question")
-
-
-def post_with_retry(client: httpx.Client, path: str, body: Mapping[str, Any]) -> httpx.Response:
-    """Post, and retry while the server answers 503, as Prefect's clients do."""
-    until = time.monotonic() + PATIENCE
-    while (answer := client.post(path, json=body)).status_code == SERVICE_UNAVAILABLE and time.monotonic() < until:
-        time.sleep(0.2)
-    return answer
 
 
 @contextmanager

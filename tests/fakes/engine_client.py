@@ -15,8 +15,8 @@ PAUSE = 0.5
 SERVICE_UNAVAILABLE = 503
 
 
-def client(url: str, patience: float = PATIENCE) -> httpx.Client:
-    return httpx.Client(base_url=url, transport=_RetryingTransport(patience), timeout=patience, trust_env=False)
+def client(url: str, patience: float = PATIENCE, auth: httpx.BasicAuth | None = None) -> httpx.Client:
+    return httpx.Client(base_url=url, transport=_RetryingTransport(patience), timeout=patience, auth=auth, trust_env=False)
 
 
 def login() -> httpx.BasicAuth | None:

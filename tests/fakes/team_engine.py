@@ -18,7 +18,6 @@ import psutil
 
 from deployments.demo_model import Request, Turn, bash, call, say
 from tests.fakes import engine_client, two_sessions
-from tests.fakes.approver import post_with_retry
 from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
 from tests.fakes.loop_bench import Bench
 from tests.fakes.prefect_server import TEAM_SERVER, PrefectServer
@@ -99,7 +98,7 @@ class Team:
         return str(self.api.get(f"/deployments/name/{deployment}").raise_for_status().json()["id"])
 
     def post(self, where: str, what: Any) -> httpx.Response:
-        return post_with_retry(self.api, where, what)
+        return self.api.post(where, json=what)
 
     def set_deployment(self, deployment: str, **changes: Any) -> None:
         answer = self.api.patch(f"/deployments/{deployment}", json=changes)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, cast
 from uuid import uuid4
 
-import httpx
 import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.objects import State, StateType
@@ -26,9 +25,9 @@ from helmsman.records.alignment import ALIGNMENT, Alignment, AlignRequest
 from tasks.loop.alignment_file import align_folder, align_name, read_alignment
 from tasks.repository.git import open_repository
 from tasks.system.paths import state_home
-from tests.fakes.approver import answer_forms, post_with_retry
+from tests.fakes import engine_client
+from tests.fakes.approver import answer_forms
 from tests.fakes.command_line import trust_repositories
-from tests.fakes.engine_client import login
 from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.processes import Ended
@@ -89,8 +88,7 @@ def desk(engine_url: str, repository: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def make(turns: Sequence[Turn]) -> Desk:
         api = JudgeApi(turns)
         opened.append(api.__enter__())
-        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-the-test")
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", api.url)
+        api.put_into(monkeypatch)
         return Desk(repository, api, f"{uuid4().hex[:8]}.md")
 
     yield make
@@ -265,9 +263,8 @@ def test_under_a_worker_the_run_leaves_its_process_and_goes_on_where_it_was_once
 
 
 def fill_in(engine_url: str, run: str, form: Mapping[str, Any]) -> str:
-    where = f"{engine_url}/flow_runs/{run}/resume"
-    with httpx.Client(auth=login(), trust_env=False, timeout=30) as client:
-        told = post_with_retry(client, where, {"run_input": dict(form)})
+    with engine_client.client(engine_url, auth=engine_client.login()) as client:
+        told = client.post(f"/flow_runs/{run}/resume", json={"run_input": dict(form)})
     return str(told.raise_for_status().json()["status"])
 
 
@@ -281,8 +278,7 @@ sys.exit(align_goal(Path(sys.argv[1]), "export the rows", None, {ALIGNMENT!r}, y
 
 def typed(api: JudgeApi, engine_url: str, repository: Path, keys: str) -> Ended:
     """The command in a terminal in which somebody types beforehand."""
-    key = {"ANTHROPIC_API_KEY": "sk-ant-of-the-test", "ANTHROPIC_BASE_URL": api.url}
-    variables = {**os.environ, **key, "PREFECT_API_URL": engine_url, "PYTHONPATH": str(ROOT)}
+    variables = {**os.environ, **api.credentials, "PREFECT_API_URL": engine_url, "PYTHONPATH": str(ROOT)}
     with Terminal.running([sys.executable, "-P", "-c", COMMAND, repository], repository.parent, variables) as terminal:
         shown = terminal.run_typed(keys)
     return replace(shown, output=shown.output.replace("\r\n", "\n"))
