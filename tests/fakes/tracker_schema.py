@@ -49,101 +49,53 @@ MOMENT = pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 STATES = one_of("open", "closed", "all")
 ISSUE = r"/issues/(\d+)"
 PULL: Mapping[str, Check] = {"title": WORDS, "body": text, "head": WORDS, "base": WORDS}
+HUNDRED: Check = lambda value: NUMBER(value) and int(value) <= 100  # noqa: E731 - one of a row of checks
+LISTED = {"state": STATES, "labels": WORDS, "since": MOMENT, "page": NUMBER}
+EDITED = {"title": WORDS, "body": text, "state": one_of("open", "closed")}
+SHORT = pattern(r".{0,100}")
+REASON = one_of("completed", "not_planned", "duplicate", "reopened")
+SORTED = {"sort": one_of("created", "updated", "comments"), "direction": one_of("asc", "desc"), "creator": WORDS}
+
+
+def _shared(label: type, colour: Check) -> tuple[Operation, ...]:
+    """Operations that both have, as the stricter of them demands: labels by name or by number, a colour in either form."""
+    issue, named = (
+        {"title": WORDS, "body": text, "labels": list_of(label)},
+        {"name": WORDS, "color": colour, "description": SHORT},
+    )
+    return (
+        Operation("POST", "/issues", "create_issue", {}, issue, ("title",)),
+        Operation("GET", ISSUE, "get_issue"),
+        Operation("POST", f"{ISSUE}/comments", "create_comment", {}, {"body": WORDS}, ("body",)),
+        Operation("POST", "/labels", "create_label", {}, named, ("name", "color")),
+        Operation("POST", f"{ISSUE}/labels", "add_labels", {}, {"labels": list_of(label)}, ("labels",)),
+        Operation("GET", "/user", "get_user"),
+        Operation("POST", "/pulls", "create_pull", {}, PULL, ("head", "base", "title")),
+    )
+
 
 GITHUB = (
-    Operation(
-        "GET",
-        "/issues",
-        "list_issues",
-        {
-            "state": STATES,
-            "labels": WORDS,
-            "since": MOMENT,
-            "per_page": lambda value: NUMBER(value) and int(value) <= 100,
-            "page": NUMBER,
-            "sort": one_of("created", "updated", "comments"),
-            "direction": one_of("asc", "desc"),
-            "creator": WORDS,
-        },
-    ),
-    Operation("POST", "/issues", "create_issue", {}, {"title": WORDS, "body": text, "labels": list_of(str)}, ("title",)),
-    Operation("GET", ISSUE, "get_issue"),
-    Operation(
-        "PATCH",
-        ISSUE,
-        "edit_issue",
-        {},
-        {
-            "title": WORDS,
-            "body": text,
-            "labels": list_of(str),
-            "state": one_of("open", "closed"),
-            "state_reason": one_of("completed", "not_planned", "duplicate", "reopened"),
-        },
-    ),
-    Operation(
-        "GET",
-        f"{ISSUE}/comments",
-        "list_comments",
-        {"since": MOMENT, "per_page": lambda value: NUMBER(value) and int(value) <= 100, "page": NUMBER},
-    ),
-    Operation("POST", f"{ISSUE}/comments", "create_comment", {}, {"body": text}, ("body",)),
+    *_shared(str, pattern(r"[0-9a-f]{6}")),
+    Operation("GET", "/issues", "list_issues", {**LISTED, **SORTED, "per_page": HUNDRED}),
+    Operation("PATCH", ISSUE, "edit_issue", {}, {**EDITED, "labels": list_of(str), "state_reason": REASON}),
+    Operation("GET", f"{ISSUE}/comments", "list_comments", {"since": MOMENT, "per_page": HUNDRED, "page": NUMBER}),
     Operation("GET", "/labels", "list_labels", {"per_page": NUMBER, "page": NUMBER}),
-    Operation(
-        "POST",
-        "/labels",
-        "create_label",
-        {},
-        {"name": WORDS, "color": pattern(r"[0-9a-f]{6}"), "description": pattern(r".{0,100}")},
-        ("name",),
-    ),
-    Operation("POST", f"{ISSUE}/labels", "add_labels", {}, {"labels": list_of(str)}, ("labels",)),
     Operation("DELETE", rf"{ISSUE}/labels/([^/]+)", "remove_label"),
-    Operation("GET", "/user", "get_user"),
-    Operation(
-        "GET",
-        "/pulls",
-        "list_pulls",
-        {"state": STATES, "head": pattern(r"[^:]+:\S+"), "base": WORDS, "per_page": NUMBER, "page": NUMBER},
-    ),
-    Operation("POST", "/pulls", "create_pull", {}, PULL, ("head", "base", "title")),
-)
+    Operation("GET", "/pulls", "list_pulls",
+              {"state": STATES, "head": pattern(r"[^:]+:\S+"), "base": WORDS, "per_page": NUMBER, "page": NUMBER}),
+)  # fmt: skip
 
 GITEA = (
+    *_shared(int, pattern(r"#[0-9a-f]{6}")),
     Operation(
-        "GET",
-        "/issues",
-        "list_issues",
-        {
-            "state": STATES,
-            "labels": WORDS,
-            "since": MOMENT,
-            "limit": NUMBER,
-            "page": NUMBER,
-            "type": one_of("issues", "pulls"),
-            "created_by": WORDS,
-        },
+        "GET", "/issues", "list_issues", {**LISTED, "limit": NUMBER, "type": one_of("issues", "pulls"), "created_by": WORDS}
     ),
-    Operation("POST", "/issues", "create_issue", {}, {"title": WORDS, "body": text, "labels": list_of(int)}, ("title",)),
-    Operation("GET", ISSUE, "get_issue"),
-    Operation("PATCH", ISSUE, "edit_issue", {}, {"title": text, "body": text, "state": one_of("open", "closed")}),
+    Operation("PATCH", ISSUE, "edit_issue", {}, EDITED),
     Operation("GET", f"{ISSUE}/comments", "list_comments", {"since": MOMENT, "before": MOMENT}),
-    Operation("POST", f"{ISSUE}/comments", "create_comment", {}, {"body": WORDS}, ("body",)),
     Operation("GET", "/labels", "list_labels", {"limit": NUMBER, "page": NUMBER}),
-    Operation(
-        "POST",
-        "/labels",
-        "create_label",
-        {},
-        {"name": WORDS, "color": pattern(r"#[0-9a-f]{6}"), "description": text},
-        ("name", "color"),
-    ),
-    Operation("POST", f"{ISSUE}/labels", "add_labels", {}, {"labels": list_of(int)}),
     Operation("DELETE", rf"{ISSUE}/labels/(\d+)", "remove_label"),
-    Operation("GET", "/user", "get_user"),
     Operation("GET", r"/pulls/([^/]+)/([^/]+)", "get_pull"),
     Operation("GET", "/pulls", "list_pulls", {"state": STATES, "limit": NUMBER, "page": NUMBER}),
-    Operation("POST", "/pulls", "create_pull", {}, PULL, ("head", "base", "title")),
 )
 
 OPERATIONS: Mapping[Kind, tuple[Operation, ...]] = {"github": GITHUB, "gitea": GITEA}
