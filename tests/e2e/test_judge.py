@@ -2,18 +2,15 @@
 
 import signal
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from deployments.demo_model import Request, Turn
 from helmsman.records.decision import Outcome
-from helmsman.records.state import LoopState
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import show_state
-from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
+from tests.fakes.command_line import scripted_command_line
 from tests.fakes.faults import Fault
 from tests.fakes.pathologies import CHECK, FIX, GOAL, MET, Agent, done, repository, script
 from tests.fakes.prefect_server import PrefectServer
@@ -22,7 +19,6 @@ pytestmark = [pytest.mark.timeout(300), pytest.mark.feature("V7")]  # the first 
 
 PATIENCE = 60
 AGENT = Agent("does it at once", [(FIX, done("It is done."))], honest=True, verdicts=[MET])
-START = ("run", GOAL, "--check", CHECK, "--max-iterations", "3", "--name", "loop", "--yes", "--json", "--repo")
 
 
 class Court:
@@ -43,34 +39,21 @@ class Court:
         return Fault(text=turn.text, tools=turn.tools, usage=turn.usage, delay=120) if self.silent.is_set() else turn
 
 
-@contextmanager
-def trial(folder: Path, server: PrefectServer, court: Court) -> Generator[ScriptedCommandLine]:
-    repository(folder / "repository", AGENT)
-    with scripted_command_line(folder, server.url, court) as helmsman:
-        yield helmsman
-
-
-def state_of(helmsman: ScriptedCommandLine) -> LoopState:
-    return show_state(open_repository(helmsman.repository), "loop").state
-
-
-def agent_sessions(helmsman: ScriptedCommandLine) -> int:
-    return len({request.call for request in helmsman.model.requests if request.body.get("tools")})
-
-
 @pytest.mark.feature("E3")
 def test_a_loop_killed_while_its_judge_deliberates_asks_the_judge_again_and_no_agent(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     court = Court()
-    with trial(tmp_path, prefect_server, court) as helmsman:
-        driver = helmsman.start(*START, helmsman.repository)
+    repository(tmp_path / "repository", AGENT)
+    with scripted_command_line(tmp_path, prefect_server.url, court) as helmsman:
+        driver = helmsman.start("run", GOAL, "--check", CHECK, "--name", "loop", "--yes", "--repo", helmsman.repository)
         assert court.asked.wait(PATIENCE)
         driver.send_signal(signal.SIGKILL)
         driver.communicate()
         court.silent.clear()
         resumed = helmsman.run("resume", "loop", "--repo", helmsman.repository, "--json")
         assert resumed.exit_code == 0, resumed.errors
-        assert (state_of(helmsman).outcome, state_of(helmsman).iteration) == (Outcome.COMPLETED, 1)
-        assert agent_sessions(helmsman) == 1
+        state = show_state(open_repository(helmsman.repository), "loop").state
+        assert (state.outcome, state.iteration) == (Outcome.COMPLETED, 1)
+        assert len({request.call for request in helmsman.model.requests if request.body.get("tools")}) == 1
         assert court.times == 2

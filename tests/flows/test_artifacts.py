@@ -1,10 +1,8 @@
 """Artifacts of a loop in the engine's UI: keys, pages, and a server that fails or hangs."""
 
-import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +18,7 @@ from helmsman.records.state import LoopState
 from tasks.engine.runs import flush, run_id
 from tasks.observers import artifacts
 from tasks.observers.artifacts import publish_artifacts
+from tests.fakes.http_server import Call, Reply, serve_http
 from tests.fakes.processes import eventually
 from tests.fakes.scripted_agent import PROMISE, says
 from tests.flows.conftest import Drive
@@ -144,52 +143,24 @@ def test_no_secret_is_in_any(monkeypatch: pytest.MonkeyPatch) -> None:
     assert any("ANTHROPIC" in text for text in shown)
 
 
-class Deaf:
-    """Listens on loopback, reads what it is asked, and says nothing."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        """The first line of the first request of each connection."""
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self._held: list[socket.socket] = []
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._listener.getsockname()[1]}/api"
-
-    @contextmanager
-    def listening(self) -> Generator["Deaf"]:
-        self._thread.start()
-        try:
-            yield self
-        finally:
-            self._listener.shutdown(socket.SHUT_RDWR)
-            self._thread.join()
-            for one in (*self._held, self._listener):
-                one.close()
-
-    def _accept(self) -> None:
-        with suppress(OSError):  # it is shut
-            while True:
-                connection, _ = self._listener.accept()
-                self._held.append(connection)
-                self.asked.append(connection.makefile("rb").readline().decode().strip())
-
-
 @pytest.mark.feature("H5")
 def test_a_hanging_engine_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifacts, "ANSWER_SECONDS", 0.5)
-    asked: list[list[str]] = []
+    asked, is_over = list[str](), threading.Event()
+
+    def hang(call: Call) -> Reply:
+        asked.append(f"{call.method} {call.target}")
+        is_over.wait()
+        return Reply()
 
     def show() -> None:
-        with Deaf().listening() as deaf:
-            for _ in range(2):  # what could not be written is tried at the next showing, once again
-                with temporary_settings({PREFECT_API_URL: deaf.url}):
+        with serve_http(hang) as url:
+            for number in (1, 2):  # what could not be written is tried at the next showing, once again
+                with temporary_settings({PREFECT_API_URL: f"{url}/api"}):
                     artifacts.publish_artifacts(ended(), quoting_record())
-                asked.append([line for line in deaf.asked if "artifacts" in line or "admin" in line])
+                assert [one for one in asked if "artifacts" in one or "admin" in one] == [look] * number
+            is_over.set()
 
+    look = "POST /api/artifacts/filter"
     run = in_a_run(show)
-    look = "POST /api/artifacts/filter HTTP/1.1"
-    assert asked == [[look], [look, look]]
     assert artifacts_of(run) == []

@@ -22,6 +22,7 @@ from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records, read_state
 from tests.fakes.scripted_agent import PROMISE, Call, calls_made, fails_with, prompt_of, says, spoken
 from tests.flows.conftest import Drive
+from tests.unit.test_research import APPROACH, WHOLE
 
 SOLVE = 'echo 42 > answer; git add answer; git commit -qm "Answer"'
 
@@ -178,13 +179,9 @@ def with_tests(repository: Path, source: str) -> None:
 
 
 PATCH = "import calc\\ncalc.double = lambda n: 4\\n"
-DESELECT = "def pytest_collection_modifyitems(items):\\n    items[:] = [one for one in items if one.name == 'test_one']\\n"
 CHEATS = {
     "rewritten": REWRITE,
-    "skipped": "sed -i 's/^def test_two/import pytest\\n\\n\\n@pytest.mark.skip\\ndef test_two/' test_double.py",
-    "without its assertion": "sed -i 's/assert double(2) == 4/double(2)/' test_double.py",
     "patched": f"printf '{PATCH}' > conftest.py",
-    "deselected": f'printf "{DESELECT}" > conftest.py',
     "left out in pyproject.toml": "printf '[tool.pytest.ini_options]\\naddopts = \"-k one\"\\n' > pyproject.toml",
 }
 """By what becomes of a red test."""
@@ -215,3 +212,33 @@ def test_where_an_expectation_that_held_is_changed_a_person_decides(drive: Drive
     assert driven.state.ending
     assert "tests of the start fail on the new source, or no longer run: test_double.py::test_two" in driven.state.ending.reason
     assert "make it pass them unless the goal demands otherwise" in prompt_of(driven.agent, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.feature("V17")
+def test_an_agent_that_says_twice_that_it_is_blocked_ends_the_loop_with_its_reason(drive: Drive) -> None:
+    blocked = says("I looked at all of it.\n\nBLOCKED: A person has to connect the terminal.")
+    driven = drive([blocked, blocked])
+    assert driven.state.ending
+    assert (driven.state.ending.rule, driven.state.outcome, driven.state.iteration) == ("agent.blocked", Outcome.BLOCKED, 2)
+    assert "A person has to connect the terminal." in driven.state.ending.reason
+    assert "The last session said that it is blocked" in prompt_of(driven.agent, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.feature("M6")
+def test_research_changes_no_source_is_asked_for_until_it_is_complete_and_leads_the_work(drive: Drive, repository: Path) -> None:
+    found = f"cat > .helmsman/research.md <<'END'\n{WHOLE}END\n"
+    hasty = f"{SOLVE}\n{found}"
+    driven = drive([says(shell=hasty), says(shell=found), says(PROMISE, shell=SOLVE)], research={"use": True})
+    first, second, third = sorted(read_records(open_repository(repository), "loop"), key=lambda record: record.iteration)
+    prompts = [prompt_of(driven.agent, number) for number in range(3)]
+    assert ["# Research: this iteration changes no source" in prompt for prompt in prompts] == [True, True, False]
+    assert "1 file changed and restored (answer)" in prompts[1]
+    assert f"APPROACH: {APPROACH}" in prompts[2]
+    assert (first.execution.put_back, first.execution.change.files_changed) == (("answer",), 0)
+    assert [bool(record.memory.research.problems) for record in (first, second)] == [True, False]
+    assert [record.moment is None for record in (first, second, third)] == [True, True, False]
+    assert git(repository, "log", "-1", "--format=%s", "refs/helmsman/loop/failed/1-1") == "Answer\n"
+    assert git(repository, "ls-tree", "-r", "--name-only", "helmsman/loop").split() == ["answer", "check.sh"]
+    assert driven.state.outcome is Outcome.COMPLETED

@@ -188,7 +188,7 @@ def test_test_numbers_are_told_where_the_output_named_them() -> None:
         (Outcome.COMPLETED, "", 0),
         (Outcome.FAILED, "agent", 1),
         (Outcome.FAILED, "operator", 2),
-        (Outcome.STOPPED, "", 3),
+        (Outcome.BLOCKED, "", 8),
         (Outcome.CANCELLED, "", 130),
     ],
 )
