@@ -36,31 +36,36 @@ from helmsman.parsers.alignment_file import read as read_alignment
 from helmsman.parsers.alignment_file import render as render_alignment
 from helmsman.parsers.claude_stream import ClaudeReader, is_model_message, tool_calls, tool_results
 from helmsman.parsers.definitions import read_hat, read_kind, read_sheet
+from helmsman.parsers.failure_words import MESSAGE, WHERE
 from helmsman.parsers.failures import failed_by_output, failure_of, list_failures
 from helmsman.parsers.issues import parse_command, read_mark
 from helmsman.parsers.plan_files import read_plan, tick_items
 from helmsman.parsers.plan_form import PlanError
+from helmsman.parsers.plan_order import with_done
 from helmsman.parsers.project import read_table
 from helmsman.parsers.pushes import filter_updates, read_allowed, read_forge, read_hook
+from helmsman.parsers.rubric import read_rubric, settings
 from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.shell import commands
-from helmsman.parsers.source import is_test_file
+from helmsman.parsers.source import Source, is_test_file
 from helmsman.parsers.test_report import read_junit, read_summary
 from helmsman.plain import clean, clean_lines, short_line
 from helmsman.prompts.message import check_template
-from helmsman.records.agent import AgentCall
+from helmsman.records.agent import AgentCall, ErrorVector
 from helmsman.records.agents import TELLS, AgentKind, Format
 from helmsman.records.alignment import Alignment
 from helmsman.records.base import Reply
+from helmsman.records.claims import Claims
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
+from helmsman.records.plan import Plan, PlanItem
 from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints
 from helmsman.verify.judge.votes import UnreadableError, read_vote
 from helmsman.verify.touched import classify_changes, settings_of
 from helmsman.verify.variety import counts_of
-from tasks.loop.configure import read_file, read_layers, read_rubric_file
+from tasks.loop.configure import read_file, read_layers
 from tasks.memory.exchange import read as read_exported
 from tasks.observers.follow import last_entries
 from tasks.repository.state_ref import parse_state
@@ -136,14 +141,19 @@ def _junit(data: bytes) -> None:
 
 def _failure(data: bytes) -> None:
     command, _, output = text(data).partition("\0")
-    failure_of("Bash", command, output)
+    found = failure_of("Bash", command, output)
+    assert ErrorVector.model_validate_json(found.model_dump_json()) == found
+    assert (len(found.where) <= WHERE, len(found.message) <= MESSAGE) == (True, True)
+    assert max(len(said.splitlines()) for said in (found.where, found.message)) <= 1
     failed_by_output(command, output)
     list_failures(output, command)
 
 
 def _claims(data: bytes) -> None:
-    read_claims(text(data), "DONE-IS-DONE")
-    read_claims(text(data), "DONE-IS-DONE", only_at_end=True)
+    for only_at_end in (False, True):
+        found = read_claims(text(data), "DONE-IS-DONE", only_at_end=only_at_end)
+        assert Claims.model_validate_json(found.model_dump_json()) == found
+        assert not found.wants_to_finish or found.how in {"DONE-IS-DONE", "EXIT_SIGNAL"}
 
 
 def _vote(data: bytes) -> None:
@@ -157,11 +167,17 @@ def _vote(data: bytes) -> None:
 def _plan(name: str, data: bytes) -> None:
     try:
         plan = read_plan(name, data)
-        after = tick_items(name, data, [item.id for item in plan.items][:1])
-        assert [item.id for item in read_plan(name, after).items] == [item.id for item in plan.items]
-        assert plan.items[0].done or read_plan(name, after).items[0].done
+        first = plan.items[0]
+        after = tick_items(name, data, [first.id])
+        assert _unplaced(read_plan(name, after)) == _unplaced(with_done(plan, {first.id}))
+        assert tick_items(name, after, [first.id]) == after
+        assert after != data or first.done
     except PlanError:
         return
+
+
+def _unplaced(plan: Plan) -> list[PlanItem]:
+    return [item.model_copy(update={"line": 0}) for item in plan.items]
 
 
 def _alignment(data: bytes) -> None:
@@ -172,9 +188,10 @@ def _alignment(data: bytes) -> None:
 
 
 def _progress(data: bytes) -> None:
-    kept = progress.read(progress.render(progress.read(text(data))))
-    again = progress.read(progress.render(kept))
-    assert again == kept
+    kept = progress.read(text(data))
+    assert progress.read(progress.render(kept)) == kept.model_copy(update={"problems": ()})
+    assert max(map(len, kept.notes.split("\n"))) <= progress.KEPT_CHARACTERS
+    assert max(len(kept.completed), len(kept.decisions), len(kept.uncertainties)) <= progress.KEPT_ENTRIES
 
 
 def _guardrails(data: bytes) -> None:
@@ -198,6 +215,17 @@ def _on_disk(read: Callable[[Path], object], name: str, data: bytes) -> None:
             read(path)
 
 
+def _rubric(data: bytes) -> None:
+    said = text(data)
+    rubric = read_rubric(said)
+    lines = [flaw.line for flaw in rubric.problems]
+    assert lines == sorted(lines)
+    assert all(1 <= line <= said.count("\n") + 1 for line in lines)
+    if not lines:
+        config = LoopConfig.model_validate({"goal": "g", **settings(rubric)}, strict=True)
+        assert len(config.checks) == len(rubric.checks)
+
+
 def _layers(name: str, data: bytes) -> None:
     _on_disk(lambda path: read_layers(path.parent), name, data)
 
@@ -212,6 +240,9 @@ def _source(data: bytes) -> None:
     name = f"src/test_it{kind}" if data[:1] > b"\x80" else f"src/it{kind}"
     counts_of(name, said)
     is_test_file(name, said)
+    source = Source(name, said)
+    for places in (source.tests, source.skips, source.suppressions, source.doubles, source.places("literal")):
+        assert all(1 <= one.line <= said.count("\n") + 1 for one in places)
     settings_of(name, said)
     read_table("package.json", said)
     read_table("pyproject.toml", said)
@@ -340,7 +371,9 @@ TARGETS: Mapping[str, Target] = {
         lambda data: read_scan(text(data), "/tree"),
         words=(b'{"results":[{"code":"1 x"}]}', b'{"runs":[{"tool":{"driver":{"rules":[]}},"results":[{}]}]}'),
     ),
-    "rubric": Target(partial(_on_disk, read_rubric_file, "RUBRIC.md"), ("RUBRIC.md", "docs/rubric.md")),
+    "rubric": Target(
+        _rubric, ("docs/rubric.md",), (b"## Checks\n- `a`\n## Judge criteria\n- [x] b (2 of 3 votes)\n<!-- c -->\n",)
+    ),
     "rubric-layers": Target(partial(_layers, "RUBRIC.md"), ("docs/rubric.md",), (b"---\ngoal: a\n---\n# Checks\n- `make`\n",)),
     "helmsman-toml": Target(partial(_layers, "helmsman.toml"), words=(b'goal = "a"\nchecks = [{command = "make"}]\n',)),
     "pyproject": Target(partial(_layers, "pyproject.toml"), ("pyproject.toml",), (b'[tool.helmsman]\ngoal = "a"',)),
@@ -352,7 +385,10 @@ TARGETS: Mapping[str, Target] = {
     "plan-markdown": Target(partial(_plan, "fix_plan.md"), ("docs/plans.md",), (b"- [ ] T1 one\n  - [ ] [P] two (T1)\n",)),
     "plan-toml": Target(partial(_plan, "plan.toml"), words=(b'[[items]]\nid = "a"\ntitle = "b"\nneeds = []\ncheck = "make"\n',)),
     "alignment": Target(_alignment, ("docs/align.md",), (render_alignment(AGREED).encode(),)),
-    "progress": Target(_progress, words=(b"# Progress\n\n## Goal\na\n\n## Completed\n- [x] a (90 %)\n\n## Confidence\n80\n",)),
+    "progress": Target(
+        _progress,
+        words=(b"# Progress\n\n## Completed\n- [x] a (90 %)\n\n## Confidence\n80\n", b"Next: first\n ## COMPLETED\nlast"),
+    ),
     "research": Target(_plainly(read_research), words=(b"## STRENGTHS\n- a\n\n## APPROACH\nb\n\n## CONFIDENCE\n40\n",)),
     "guardrails": Target(_guardrails, words=(render_guardrails(()).encode(), b"# Guardrails\n\n- when a: do b\n")),
     "wiki-index": Target(_wiki, words=(b"# Index\n\n- [a](a.md): b\n",)),

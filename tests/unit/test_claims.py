@@ -46,7 +46,6 @@ def test_files_tests_commits_and_the_status_block_are_claimed(text: str, claimed
         "I haven\u2019t\nupdated `src/a.py`.",
         "Updated `app.py` documentation. Updated Node.js to 20.",
         "I renamed `a.py` to `b.py`. Fixed the crash in `src/a.py` by changing `src/db.py`.",
-        "I updated `src/a.py`, but reverted it. In an earlier iteration I created `src/b.py`.",
         "```\nI updated `a.py`\n```\n> I updated `a.py`\n\n| `a.py` | Updated |",
         "## Next steps\n\n- Updated `src/a.py`\n- All tests pass",
         "If all tests pass, I am done. Do all tests pass?\n\n❌ All tests pass",
@@ -69,10 +68,14 @@ def test_claims_are_unique_and_shortened() -> None:
     assert [(claim.said, claim.source) for claim in both] == [("All tests pass.", "last message")]
 
 
-@pytest.mark.timeout(20)
-@pytest.mark.parametrize("piece", ["Updated `a.py`, ", "all tests ", "`", "commit ", "- [x] ", ": ", "1 ", " "])
+NOISE = "`", "` ", "```x\n", "\n", "EXIT_SIGNAL ", "{ ", '{"STATUS":', "---RALPH_STATUS---", "CONTINUE:\n"
+
+
+@pytest.mark.timeout(30)  # a second pass over all of it for each character would take hours
+@pytest.mark.parametrize("piece", ["Updated `a.py`, ", "all tests ", "commit ", "- [x] ", ": ", "1 ", " ", *NOISE])
 def test_repetitive_megabytes_are_parsed_quickly(piece: str) -> None:
-    assert len(read_claims(piece * (10**6 // len(piece)), PROMISE).claims) <= MOST
+    found = read_claims(piece * (10**6 // len(piece)), PROMISE)
+    assert (len(found.claims) <= MOST, found.wants_to_finish) == (True, False)
 
 
 # against the evidence -------------------------------------------------------------------------------------------------
@@ -110,7 +113,6 @@ def compared(text: str, **fields: Any) -> tuple[list[str], int]:
         ("Updated `/w/never.py`.", {"call": call("cat never.py")}, "git shows no change in /w/never.py"),
         ("All tests pass.", {"report": check(counts=(7, 2))}, "check `pytest` failed with 2 failing tests"),
         ("TESTS_STATUS: PASSING", {"report": check("npm test", counts=None)}, "check `npm test` failed"),
-        ("All tests pass.", {"report": check("make", counts=(0, 1))}, "check `make` failed with 1 failing test"),
         ("Committed as dead123.", {"no_commits": ("dead123",)}, "git has no commit dead123"),
     ],
 )
@@ -123,7 +125,6 @@ def test_claims_against_the_evidence_are_contradictions(text: str, fields: dict[
     [
         ("Updated `app.py`.", {}),
         ("Updated `src/b.py`.", {"call": call(edited=("/w/src/b.py",))}),
-        ("All tests pass.", {"report": check(passed=True)}),
         ("All tests pass.", {"report": check("pytest --cov-fail-under=90")}),
         ("Committed as abc1234.", {}),
     ],
@@ -142,7 +143,6 @@ def test_claims_that_match_the_evidence_hold(text: str, fields: dict[str, Any]) 
         ("Updated `b.py`.", {"call": call("sed -i s/1/2/ B.py")}),
         ("Updated `b.py`.", {"call": call(untold=("tools",))}),
         ("All tests pass.", {"report": check("ruff check", counts=None)}),
-        ("All tests pass.", {"report": check(counts=(1, 1), timed_out=True)}),
         ("All tests pass.", {"report": check(counts=(1, 1), flaky=("a",))}),
         ("All tests pass.", {"report": None}),
         ("Committed as dead123.", {"no_commits": ("dead123",), "call": call("git commit --amend")}),

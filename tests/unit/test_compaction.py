@@ -4,11 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from helmsman.orient.written import Compacted, compaction_question, needs_compaction, read_compacted
-from helmsman.parsers.progress_file import KEPT_CHARACTERS, KEPT_ENTRIES, LINES, read, render
+from helmsman.parsers.progress_file import LINES, read, render
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import TestCounts
 from helmsman.records.control import EscalationLevel, IterationSummary, Ladder, Movement, Oversight
@@ -123,14 +121,6 @@ and its errors
 CHOICE = Choice(chose="a table", rejected="an if-chain", reason="it is read at a glance", revisit_if="there are 50 rows")
 
 
-WORDS = st.sampled_from(
-    ["Done:", "Decided: x; reason y", "- Next:", "Unclear ", "T1: done", "## COMPLETED", "- a", "```", "x" * 500, "\u2028"]
-)
-
-
-FILES = st.lists(st.one_of(WORDS, st.sampled_from(["\n", "\r\n", " "]), st.text(max_size=8))).map("".join)
-
-
 @pytest.mark.feature("O4")
 def test_free_notes_come_round_as_they_were_written_and_are_read_by_kind() -> None:
     text = "Decided: a table; reason it is read at a glance\nFailed: regexes, nested brackets\nT001: done\n- Next: the parser\n"
@@ -163,13 +153,3 @@ def test_of_too_many_lines_the_last_are_kept_and_that_is_told() -> None:
     memory = read("".join(f"line {number}\n" for number in range(50)))
     assert (memory.notes.split("\n")[0], memory.notes.count("\n")) == ("line 10", LINES - 1)
     assert memory.problems == ("it had 50 lines; only the last 40 were kept",)
-
-
-@pytest.mark.feature("O4")
-@given(FILES)
-@example("Next: first\n ## COMPLETED\nlast")
-def test_what_was_read_once_comes_round_unchanged_and_bounded(text: str) -> None:
-    memory = read(text)
-    assert read(render(memory)) == memory.model_copy(update={"problems": ()})
-    assert all(len(line) <= KEPT_CHARACTERS for line in memory.notes.split("\n"))
-    assert max(len(memory.completed), len(memory.decisions), len(memory.uncertainties)) <= KEPT_ENTRIES

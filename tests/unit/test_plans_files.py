@@ -1,13 +1,9 @@
 """Plans as people and other loops write them: read whole, ticked by one mark, and complained about by line."""
 
 import json
-import string
 from contextlib import suppress
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.parsers.plan_files import parse_plan, read_plan, tick_items
 from helmsman.parsers.plan_form import PlanError
@@ -258,44 +254,3 @@ def test_a_derived_id_does_not_depend_on_other_items() -> None:
     both = f"- [ ] Implement the endpoint that returns the orders\n{first}"
     before = parse_plan("markdown", f"{both}- [ ] Implement the endpoint that returns the bills\n").items[1]
     assert parse_plan("markdown", both).items[1].id == before.id
-
-
-# --- laws -----------------------------------------------------------------------------------------------------------
-
-WORDS = st.text(alphabet=string.ascii_letters + string.digits + " .,:;()[]{}\"'`#*_|<>&=-äλ✓", min_size=1, max_size=40).filter(
-    lambda text: any(letter.isalpha() for letter in text)
-)
-
-
-@st.composite
-def plans(draw: st.DrawFn) -> tuple[str, str]:
-    """A path, and a text of its kind."""
-    titles = draw(st.lists(WORDS, min_size=1, max_size=6))
-    done = draw(st.lists(st.booleans(), min_size=len(titles), max_size=len(titles)))
-    rows: list[dict[str, Any]] = [
-        {"id": f"T{number:03}", "title": title, "done": flag}
-        for number, (title, flag) in enumerate(zip(titles, done, strict=True))
-    ]
-    kind = draw(st.sampled_from(["plan.toml", "prd.json", "tasks.md"]))
-    feed = draw(st.sampled_from(["\n", "\r\n"]))
-    if kind == "prd.json":
-        stories = [{"title": row["title"], "passes": row["done"], "id": row["id"]} for row in rows]
-        return kind, json.dumps({"userStories": stories}, indent=draw(st.sampled_from([None, 2]))).replace("\n", feed)
-    if kind == "tasks.md":
-        lines = [f"- [{'x' if row['done'] else ' '}] {row['id']} {row['title']}" for row in rows]
-        return kind, feed.join(["# Tasks", *lines, "the end"])
-    tables = [f"[[item]]\nid = {json.dumps(row['id'])}\ntitle = {json.dumps(row['title'])}" for row in rows]
-    marks = [f"\ndone = {str(row['done']).lower()} # mark" if draw(st.booleans()) or row["done"] else "" for row in rows]
-    return kind, "\n\n".join(map("".join, zip(tables, marks, strict=True))).replace("\n", feed)
-
-
-@given(plans(), st.data())
-def test_a_tick_changes_only_its_item_and_is_idempotent(of: tuple[str, str], data: st.DataObject) -> None:
-    path, text = of
-    before = read_plan(path, text.encode())
-    name = data.draw(st.sampled_from([one.id for one in before.items]))
-    after = tick_items(path, text.encode(), [name])
-    assert items_of(read_plan(path, after)) == items_of(with_done(before, {name}))
-    assert tick_items(path, after, [name]) == after
-    done = before.item(name)
-    assert (after == text.encode()) == bool(done and done.done)

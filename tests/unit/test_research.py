@@ -3,11 +3,9 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.orient.brief import brief
-from helmsman.orient.research import HEADINGS, KEPT_ENTRIES, read, read_research_file
+from helmsman.orient.research import HEADINGS, read_research_file
 from helmsman.oversee.summary import GREEN, NO_CHECK, NOTHING_ELSE, start_warnings
 from helmsman.records.iteration import Orientation, Research
 from helmsman.records.plan import PlanItem
@@ -107,13 +105,6 @@ def test_what_was_found_is_quoted_to_the_iterations_after_it() -> None:
     told = prompt(begun.model_copy(update={"memory": begun.memory.model_copy(update={"research": found})}))
     assert "APPROACH: Subtract the discount in total()" in told
     assert "````\nAPPROACH" in told  # no text of its own ends the fence
-
-
-@given(st.text(alphabet=st.sampled_from("# STRENGHSIKGAPOCDV_-*1.\n\r\t<>é`"), max_size=400))
-def test_any_file_is_read_and_what_is_kept_is_bounded(text: str) -> None:
-    found = read(text)
-    assert all(len(entries) <= KEPT_ENTRIES for entries in (found.strengths, found.risks, found.gaps, found.approaches))
-    assert found.confidence is None or 0 <= found.confidence <= 100
 
 
 JUDGE: dict[str, Any] = {"judge": {"criteria": ["it is good"]}}

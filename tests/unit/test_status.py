@@ -1,15 +1,12 @@
 """How an agent ends: a request to be done, a way out with its reason, and the status block however it is written."""
 
 import json
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from helmsman.parsers.markdown_text import without_code
 from helmsman.parsers.status import LAST_LINES, find_promises, read_ending, read_status
-from helmsman.records.claims import Claims, StatusReport
+from helmsman.records.claims import StatusReport
 
 PROMISE = "<promise>COMPLETE</promise>"
 VALUES = {
@@ -194,27 +191,6 @@ def test_a_field_is_read_or_left_empty(line: str, field: str, value: object) -> 
     assert getattr(report, field) == value
 
 
-WORDS = st.sampled_from(
-    [*VALUES, "---RALPH_STATUS---", "---END_RALPH_STATUS---", "{", "}", '"', ": ", "\n", "true", "3", "- **", "```", "\ud800"]
-)
-
-
-@pytest.mark.feature("O9")
-@given(st.lists(WORDS | st.text(max_size=5), max_size=40).map("".join))
-def test_any_text_gives_a_valid_ending(text: str) -> None:
-    ending: Any = read_ending(text.encode("utf-8", "replace").decode(), PROMISE)
-    assert Claims.model_validate_json(ending.model_dump_json()) == ending
-    assert not ending.wants_to_finish or ending.how in {PROMISE, "EXIT_SIGNAL"}
-
-
-@pytest.mark.timeout(30)  # a second pass over all of it for each character would take hours
-@pytest.mark.parametrize(
-    "piece", ["`", "` ", "```x\n", "\n", "EXIT_SIGNAL ", "{ ", '{"STATUS":', "---RALPH_STATUS---", "CONTINUE:\n"]
-)
-def test_a_megabyte_of_noise_is_read_in_linear_time(piece: str) -> None:
-    assert not requests_completion(piece * (10**6 // len(piece)))
-
-
 @pytest.mark.feature("E11")
 def test_each_promise_of_a_prompt_is_found_once_with_its_line() -> None:
     prompt = "# Work\nSay <promise>DONE</promise>, and only\nthen <promise>DONE</promise>, never <promise>NO</promise>.\n"
@@ -237,7 +213,6 @@ def code(text: str) -> str:
         ("a\n```\nb\n```\nc", ".ccc."),
         ("```\n~~~\n```\nb", "ccc."),
         ("````\n```\n````\nb", "ccc."),
-        ("```\n````\nb", "cc."),
         ("```\n```py\n```\nb", "ccc."),
         ("```a``` is said\nb", ".."),
         ("```\na", "cc"),
