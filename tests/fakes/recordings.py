@@ -28,7 +28,19 @@ def stderr(name: str) -> str:
 
 def replay(name: str, exit_code: int | None = 0, *, by: EndCause = "itself", now: datetime = RECORDED) -> AgentCall:
     """The recorded call, folded."""
-    reader = ClaudeReader()
-    for event in events(name):
+    return fold(*events(name), exit_code=exit_code, by=by, said=stderr(name), now=now)
+
+
+def fold(
+    *stream: dict[str, Any],
+    exit_code: int | None = 0,
+    by: EndCause = "itself",
+    said: str = "",
+    now: datetime = RECORDED,
+    reader: ClaudeReader | None = None,
+) -> AgentCall:
+    """A call with these events, read by a new reader if none is given."""
+    reader = reader or ClaudeReader()
+    for event in stream:
         reader.feed(event)
-    return reader.conclude(exit_code=exit_code, ended_by=by, stderr=stderr(name), seconds=1.5, now=now)
+    return reader.conclude(exit_code=exit_code, ended_by=by, stderr=said, seconds=1.5, now=now)

@@ -2,16 +2,16 @@
 
 import time
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helmsman.parsers.agent_ending import EndCause
-from helmsman.parsers.claude_stream import ClaudeReader
 from helmsman.parsers.usage_limits import STALE, is_limit_message, parse_reset, read_limit, rejected_limit, without_past_reset
 from helmsman.records.agent import AgentOutcome, RateLimit
-from tests.fakes.recordings import FOLDER, RECORDED, events, replay
+from tests.fakes.recordings import FOLDER, RECORDED, events, fold, replay
 
 ENDINGS = [
     ("success", 0, AgentOutcome.FINISHED, ""),
@@ -90,6 +90,11 @@ def test_a_timeout_is_never_a_usage_limit() -> None:
             assert replay(name, 143, by=by).outcome is outcome
 
 
+def with_result(name: str, words: str) -> list[dict[str, Any]]:
+    """The recording with another result."""
+    return [{**event, "result": words} if event["type"] == "result" else event for event in events(name)]
+
+
 def test_a_stop_on_request_is_an_abort_even_when_the_turn_was_over() -> None:
     assert replay("success", 143, by="stop").outcome is AgentOutcome.ABORTED
 
@@ -99,27 +104,20 @@ def test_a_stop_on_request_is_an_abort_even_when_the_turn_was_over() -> None:
     "words", ["You've hit your 5-hour limit · resets 3:33am (UTC)", "UserPromptSubmit operation blocked by hook"]
 )
 def test_an_agent_that_talks_of_a_limit_or_of_a_blocking_hook_has_finished_none_the_less(words: str) -> None:
-    reader = ClaudeReader()
-    reader.feed({"type": "result", "subtype": "success", "is_error": False, "num_turns": 3, "result": words})
-    call = reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    call = fold({"type": "result", "subtype": "success", "is_error": False, "num_turns": 3, "result": words})
     assert (call.outcome, call.rate_limit) == (AgentOutcome.FINISHED, None)
 
 
 @pytest.mark.feature("E7")
 def test_a_limit_of_a_version_with_unknown_words_is_known_by_its_event() -> None:
-    reader = ClaudeReader()
-    for event in events("older_usage_limit_five_hour"):
-        reader.feed({**event, "result": "Come back later"} if event["type"] == "result" else event)
-    call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    call = fold(*with_result("older_usage_limit_five_hour", "Come back later"), exit_code=1)
     assert (call.outcome, call.error) == (AgentOutcome.USAGE_LIMIT, "Come back later")
 
 
 @pytest.mark.feature("E7")
 def test_a_limit_of_a_version_without_events_is_known_by_its_words() -> None:
-    reader = ClaudeReader()
     result = {"type": "result", "subtype": "success", "is_error": True, "num_turns": 1}
-    reader.feed({**result, "result": "Claude AI usage limit reached|1795333374"})
-    call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    call = fold({**result, "result": "Claude AI usage limit reached|1795333374"}, exit_code=1)
     assert call.outcome is AgentOutcome.USAGE_LIMIT
     assert isinstance(call.rate_limit, RateLimit)
     assert call.rate_limit.resets_at is not None
@@ -128,10 +126,8 @@ def test_a_limit_of_a_version_without_events_is_known_by_its_words() -> None:
 @pytest.mark.feature("E4")
 def test_a_5xx_without_a_class_of_error_counts_as_overload() -> None:
     for status in [500, 502, 503, 504, 529, 599]:
-        reader = ClaudeReader()
-        reader.feed({"type": "result", "subtype": "success", "is_error": True, "api_error_status": status, "result": "x"})
-        call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
-        assert call.outcome is AgentOutcome.OVERLOADED
+        result = {"type": "result", "subtype": "success", "is_error": True, "api_error_status": status, "result": "x"}
+        assert fold(result, exit_code=1).outcome is AgentOutcome.OVERLOADED
 
 
 @pytest.mark.parametrize(
@@ -150,14 +146,12 @@ def test_a_5xx_without_a_class_of_error_counts_as_overload() -> None:
 def test_a_call_without_any_event_is_judged_by_exit_code_and_stderr(
     exit_code: int | None, said: str, outcome: AgentOutcome
 ) -> None:
-    call = ClaudeReader().conclude(exit_code=exit_code, ended_by="itself", stderr=said, seconds=0.3, now=RECORDED)
+    call = fold(exit_code=exit_code, said=said)
     assert (call.outcome, call.error) == (outcome, said.strip())
 
 
 def test_a_call_that_spoke_and_then_died_was_not_refused_at_the_start() -> None:
-    reader = ClaudeReader()
-    reader.feed(events("model_404")[0])
-    call = reader.conclude(exit_code=1, ended_by="itself", stderr="fatal\n", seconds=1, now=RECORDED)
+    call = fold(events("model_404")[0], exit_code=1, said="fatal\n")
     assert (call.outcome, call.error) == (AgentOutcome.CRASHED, "fatal")
 
 
@@ -170,28 +164,19 @@ def test_a_call_that_spoke_and_then_died_was_not_refused_at_the_start() -> None:
     ],
 )
 def test_an_error_that_the_cli_types_is_believed_before_its_class_and_status(api_error: str, outcome: AgentOutcome) -> None:
-    reader = ClaudeReader()
-    for event in events("rate_limited_429"):
-        reader.feed({**event, "api_error": api_error})
-    assert reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED).outcome is outcome
+    stream = ({**event, "api_error": api_error} for event in events("rate_limited_429"))
+    assert fold(*stream, exit_code=1).outcome is outcome
 
 
 @pytest.mark.feature("E7")
 @pytest.mark.parametrize("name", ["bad_request_400", "overloaded_529", "forbidden_403", "connection_refused"])
 def test_another_error_that_quotes_the_words_of_a_limit_is_no_usage_limit(name: str) -> None:
-    reader = ClaudeReader()
-    for event in events(name):
-        reader.feed({**event, "result": "you've reached your limit"} if event["type"] == "result" else event)
-    call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
-    assert call.outcome is replay(name, 1).outcome
+    assert fold(*with_result(name, "you've reached your limit"), exit_code=1).outcome is replay(name, 1).outcome
 
 
 def test_an_error_that_the_call_recovered_from_does_not_decide_the_outcome() -> None:
-    reader = ClaudeReader()
     message = next(event for event in events("success") if event["type"] == "assistant")
-    for event in (events("credit_balance")[1], message, events("server_error_500")[2]):
-        reader.feed(event)
-    call = reader.conclude(exit_code=1, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+    call = fold(events("credit_balance")[1], message, events("server_error_500")[2], exit_code=1)
     assert call.outcome is AgentOutcome.OVERLOADED
 
 

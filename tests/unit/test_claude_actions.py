@@ -5,18 +5,10 @@ from typing import Any
 import pytest
 
 from helmsman.parsers.agent_actions import ToolInvocation, ToolPatience, ToolResult
-from helmsman.parsers.claude_stream import ClaudeReader
-from helmsman.records.agent import AgentCall, CommandRun
-from tests.fakes.recordings import RECORDED, replay
+from helmsman.records.agent import CommandRun
+from tests.fakes.recordings import fold, replay
 
 pytestmark = pytest.mark.feature("V6")
-
-
-def fold(*stream: dict[str, Any]) -> AgentCall:
-    reader = ClaudeReader()
-    for event in stream:
-        reader.feed(event)
-    return reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1, now=RECORDED)
 
 
 def calls(identity: Any, name: str, **given: Any) -> dict[str, Any]:

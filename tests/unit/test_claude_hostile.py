@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helmsman.parsers.agent_ending import EndCause
 from helmsman.parsers.claude_stream import ClaudeReader, tool_calls
 from helmsman.records.agent import AgentCall
-from tests.fakes.recordings import FOLDER, RECORDED, events
+from tests.fakes.recordings import FOLDER, events, fold
 
 STREAMS = [events(path.stem) for path in sorted(FOLDER.glob("*.jsonl"))]
 EVENTS = [event for stream in STREAMS for event in stream]
@@ -48,10 +48,6 @@ def _spoil(draw: st.DrawFn, node: Any, depth: int) -> Any:
     return draw(JSON)
 
 
-def conclude(reader: ClaudeReader, exit_code: int | None, by: EndCause, stderr: str) -> AgentCall:
-    return reader.conclude(exit_code=exit_code, ended_by=by, stderr=stderr, seconds=1, now=RECORDED)
-
-
 def assert_valid(call: AgentCall) -> None:
     """It survives the way to disk and back, within its bounds."""
     assert AgentCall.model_validate_json(call.model_dump_json()) == call
@@ -73,11 +69,9 @@ def assert_valid(call: AgentCall) -> None:
 def test_real_events_with_any_values_in_them_give_a_valid_call(
     stream: list[dict[str, Any]], exit_code: int | None, by: EndCause, stderr: str
 ) -> None:
-    reader = ClaudeReader()
     for event in stream:
-        reader.feed(event)
         tool_calls(event)
-    assert_valid(conclude(reader, exit_code, by, stderr))
+    assert_valid(fold(*stream, exit_code=exit_code, by=by, said=stderr))
 
 
 def flood(number: int) -> list[dict[str, Any]]:
@@ -107,4 +101,4 @@ def test_memory_is_bounded_however_long_and_varied_the_stream() -> None:
         for event in flood(number):
             reader.feed(event)
     assert len(pickle.dumps(reader)) < 250_000
-    assert_valid(conclude(reader, 1, "itself", "x" * 1_000_000))
+    assert_valid(fold(exit_code=1, said="x" * 1_000_000, reader=reader))

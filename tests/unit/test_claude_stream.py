@@ -1,7 +1,6 @@
 """What a call did, said and cost, folded from the event stream of the real CLI."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,16 +8,8 @@ import pytest
 from helmsman.parsers.agent_actions import ToolInvocation, detail_of, parse_event
 from helmsman.parsers.claude_stream import ClaudeReader, TurnReader, tool_calls
 from helmsman.prices import PRICES, known_price, with_cost
-from helmsman.records.agent import AgentCall
 from helmsman.records.base import Usage
-from tests.fakes.recordings import FOLDER, RECORDED, events, replay
-
-
-def fold(*stream: dict[str, Any], exit_code: int = 0, disallowed: Sequence[str] = ()) -> AgentCall:
-    reader = ClaudeReader(disallowed=disallowed)
-    for event in stream:
-        reader.feed(event)
-    return reader.conclude(exit_code=exit_code, ended_by="itself", stderr="", seconds=1, now=RECORDED)
+from tests.fakes.recordings import FOLDER, events, fold, replay
 
 
 def says(*blocks: dict[str, Any], parent: str | None = None, identity: str = "m", **usage: int) -> dict[str, Any]:
@@ -39,8 +30,18 @@ def uses(name: str, **arguments: Any) -> dict[str, Any]:
     return {"type": "tool_use", "name": name, "input": arguments}
 
 
-def test_a_successful_call_is_folded_into_one_record() -> None:
-    assert replay("success").model_dump(exclude={"usage", "outcome"}) == {
+@pytest.mark.feature("E6")
+def test_a_successful_call_is_folded_into_one_record_with_the_usage_of_its_result() -> None:
+    usage = {
+        "cost_usd": 0.0172,
+        "input_tokens": 400,
+        "cache_creation_tokens": 1000,
+        "cache_read_tokens": 41000,
+        "output_tokens": 120,
+    }
+    assert replay("success").usage.tokens == 42_520
+    assert replay("success").model_dump(exclude={"outcome"}) == {
+        "usage": usage,
         "exit_code": 0,
         "seconds": 1.5,
         "error": "",
@@ -70,19 +71,6 @@ def test_a_successful_call_is_folded_into_one_record() -> None:
         "survivors": (),
         "untold": (),
     }
-
-
-@pytest.mark.feature("E6")
-def test_cost_and_tokens_are_those_of_the_result() -> None:
-    usage = Usage(
-        cost_usd=0.0172,
-        input_tokens=400,
-        cache_creation_tokens=1000,
-        cache_read_tokens=41000,
-        output_tokens=120,
-    )
-    assert replay("success").usage == usage
-    assert usage.tokens == 42_520
 
 
 @pytest.mark.feature("E6")
@@ -180,9 +168,10 @@ def test_denied_tools_are_named_once() -> None:
 def test_what_a_hook_or_a_disallowed_tool_of_ours_refused_is_no_denial_of_the_agents_permissions() -> None:
     stream = events("refused_by_us")
     assert [denial["tool_name"] for denial in stream[-1]["permission_denials"]] == ["Bash", "Bash"]
-    assert fold(*stream, disallowed=("Bash(git push:*)",)).permission_denials == ()
-    assert fold(*stream, disallowed=("Bash(git fetch:*)", "WebFetch")).permission_denials == ("Bash",)
-    assert fold(*stream[:-1], disallowed=("Bash(git push:*)",), exit_code=143).permission_denials == ()
+    ours, others = ("Bash(git push:*)",), ("Bash(git fetch:*)", "WebFetch")
+    assert fold(*stream, reader=ClaudeReader(disallowed=ours)).permission_denials == ()
+    assert fold(*stream, reader=ClaudeReader(disallowed=others)).permission_denials == ("Bash",)
+    assert fold(*stream[:-1], reader=ClaudeReader(disallowed=ours), exit_code=143).permission_denials == ()
 
 
 def test_a_line_that_is_no_json_object_is_none() -> None:
