@@ -27,11 +27,7 @@ def top(tmp_path: Path) -> Path:
     return make_repository(tmp_path / "top", FILES)
 
 
-def test_only_hand_written_sources_are_counted(top: Path) -> None:
-    assert measure_variety(top, "HEAD") == COUNTS
-
-
-def test_large_and_surplus_files_are_skipped(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_hand_written_sources_of_usual_size_and_number_are_counted(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(top, "large", {"shop/data.py": "x = 1\n" * (measuring.LARGEST_FILE // 6 + 1)})
     assert measure_variety(top, "HEAD") == COUNTS
     monkeypatch.setattr(measuring, "MOST_FILES", 2)

@@ -6,14 +6,12 @@ import pytest
 
 from deployments.show import PAGE, report, show_status
 from helmsman.records.control import RolledBack
-from helmsman.records.decision import Decision, Outcome
 from helmsman.render.report import html_report
 from tasks.repository.git import Repository, git, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import replace_state, write_state
 from tests.fakes.command_line import offline_command_line
-from tests.fakes.repositories import NOW, LoopWork, make_repository, start_loop
-from tests.unit.builders import record
+from tests.fakes.repositories import LoopWork, make_repository, start_loop
 from tests.unit.full_records import full_record, full_state
 
 LOOP = "mend-it"
@@ -55,7 +53,6 @@ def test_the_command_writes_the_page(repository: Repository, tmp_path: Path) -> 
 WHY = "2 iterations in a row made it worse:\x1b[2J completion is 20%"
 SHOWN = "2 iterations in a row made it worse: [2J completion is 20%"
 FAILED = RolledBack(iteration=4, ref="refs/helmsman/x/failed/4-1", commit="f" * 40, back_to="a" * 40, why=WHY)
-ENDING = Decision(kind="stop", rule="limits.iterations", reason="5 of 5", at=NOW, outcome=Outcome.STOPPED)
 
 
 @pytest.fixture
@@ -65,14 +62,9 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LoopWork:
 
 
 @pytest.mark.feature("S17")
-def test_the_report_shows_the_reason_and_the_iteration_of_a_rollback(work: LoopWork) -> None:
-    ended = work.state.model_copy(update={"failed": FAILED, "ending": ENDING})
-    text = html_report(ended, [record(ENDING)], "refs/helmsman/x/state")
-    assert f"<code>refs/helmsman/x/failed/4-1</code> after iteration 4: {SHOWN}<" in text
-
-
-@pytest.mark.feature("S17")
-def test_the_status_shows_the_reason_of_a_rollback(work: LoopWork, capsys: pytest.CaptureFixture[str]) -> None:
-    replace_state(work.context.repository, work.state, work.state.model_copy(update={"failed": FAILED}), "it fell")
+def test_status_and_report_show_the_reason_of_a_rollback(work: LoopWork, capsys: pytest.CaptureFixture[str]) -> None:
+    after = work.state.model_copy(update={"failed": FAILED})
+    replace_state(work.context.repository, work.state, after, "it fell")
     show_status(work.context.repository.top, work.state.loop, as_json=False)
     assert f"undone     refs/helmsman/x/failed/4-1: {SHOWN}\n" in capsys.readouterr().out
+    assert f"<code>refs/helmsman/x/failed/4-1</code> after iteration 4: {SHOWN}<" in html_report(after, [], "refs/x")

@@ -159,53 +159,37 @@ def test_the_agents_own_text_does_not_decide_the_outcome() -> None:
 
 # --- formats whose programs cannot be run here, as they are documented -------------------------------------------------
 
+
+def said(text: str, session: str, **more: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": [{"type": "text", "text": text}], **more}
+    return {"type": "assistant", "message": message, "session_id": session}
+
+
+def cursor_calls(identity: str, tool: str, given: dict[str, Any], result: dict[str, Any] | None = None) -> dict[str, Any]:
+    call = {"args": given} if result is None else {"args": given, "result": {"success": result}}
+    stage = "started" if result is None else "completed"
+    return {"type": "tool_call", "subtype": stage, "call_id": identity, "tool_call": {tool: call}}
+
+
 CURSOR = events(
     {"type": "system", "subtype": "init", "cwd": "/w", "session_id": "s-1", "model": "some", "permissionMode": "default"},
     {"type": "user", "message": {"role": "user", "content": [{"type": "text", "text": "mend add"}]}, "session_id": "s-1"},
-    {
-        "type": "assistant",
-        "message": {"role": "assistant", "content": [{"type": "text", "text": "I look."}]},
-        "session_id": "s-1",
-    },
-    {"type": "tool_call", "subtype": "started", "call_id": "1", "tool_call": {"writeToolCall": {"args": {"path": "a.py"}}}},
-    {
-        "type": "tool_call",
-        "subtype": "completed",
-        "call_id": "1",
-        "tool_call": {"writeToolCall": {"args": {"path": "a.py"}, "result": {"success": {"path": "/w/a.py", "linesCreated": 1}}}},
-    },
-    {
-        "type": "tool_call",
-        "subtype": "completed",
-        "call_id": "2",
-        "tool_call": {"shellToolCall": {"args": {"command": "false"}, "result": {"success": {"exitCode": 1, "stdout": ""}}}},
-    },
-    {"type": "assistant", "message": {"role": "assistant", "content": [{"type": "text", "text": "Done."}]}, "session_id": "s-1"},
+    said("I look.", "s-1"),
+    cursor_calls("1", "writeToolCall", {"path": "a.py"}),
+    cursor_calls("1", "writeToolCall", {"path": "a.py"}, {"path": "/w/a.py", "linesCreated": 1}),
+    cursor_calls("2", "shellToolCall", {"command": "false"}, {"exitCode": 1, "stdout": ""}),
+    said("Done.", "s-1"),
     {"type": "result", "subtype": "success", "is_error": False, "result": "I look.Done.", "session_id": "s-1"},
 )
 
+AMP_USES = {"type": "tool_use", "id": "t1", "name": "edit_file", "input": {"path": "a.py"}}
+AMP_FAILED = {"type": "tool_result", "tool_use_id": "t1", "content": "no such file", "is_error": True}
+AMP_USAGE = {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 2}
 AMP = events(
     {"type": "system", "subtype": "init", "cwd": "/w", "session_id": "T-1", "tools": ["Bash"], "mcp_servers": []},
-    {
-        "type": "assistant",
-        "parent_tool_use_id": None,
-        "session_id": "T-1",
-        "message": {
-            "content": [{"type": "tool_use", "id": "t1", "name": "edit_file", "input": {"path": "a.py"}}],
-            "usage": {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 2},
-        },
-    },
-    {
-        "type": "user",
-        "session_id": "T-1",
-        "message": {"content": [{"type": "tool_result", "tool_use_id": "t1", "content": "no such file", "is_error": True}]},
-    },
-    {
-        "type": "assistant",
-        "parent_tool_use_id": None,
-        "session_id": "T-1",
-        "message": {"content": [{"type": "text", "text": "I could not."}], "usage": {"input_tokens": 6, "output_tokens": 3}},
-    },
+    {"type": "assistant", "session_id": "T-1", "message": {"content": [AMP_USES], "usage": AMP_USAGE}},
+    {"type": "user", "session_id": "T-1", "message": {"content": [AMP_FAILED]}},
+    said("I could not.", "T-1", usage={"input_tokens": 6, "output_tokens": 3}),
     {"type": "result", "subtype": "success", "is_error": False, "num_turns": 2, "result": "I could not.", "session_id": "T-1"},
 )
 

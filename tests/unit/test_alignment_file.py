@@ -258,12 +258,6 @@ def test_an_edited_helmsman_comment_is_ignored(noted: str) -> None:
     assert found.made == Origin()
 
 
-def test_values_cannot_end_the_helmsman_comment() -> None:
-    noted = Origin(by="template", model="--> <!--", reason="--> <script>")
-    (line,) = [line for line in render(Alignment(goal=GOAL, made=noted)).split("\n") if "<!--" in line]
-    assert (line.count("<!--"), line.count("-->"), line.endswith("} -->")) == (1, 1, True)
-
-
 @settings(max_examples=30)
 @given(ALIGNMENTS)
 def test_nothing_in_an_alignment_makes_a_heading_of_its_own_in_the_goal(alignment: Alignment) -> None:

@@ -102,17 +102,12 @@ def test_an_answer_is_counted_by_its_text(content: Any, counted: str) -> None:
 # noise ----------------------------------------------------------------------------------------------------------------
 
 
-def test_error_output_is_noise() -> None:
-    use = use_of(bash("make", LONG, failed=True))
-    assert (use.heard, use.noise) == (TOKENS, TOKENS)
-
-
 def test_output_that_was_there_before_is_noise_the_second_time() -> None:
     use = use_of(bash("cat log", LONG), bash("ls"), bash("cat ./log", [{"type": "text", "text": LONG}]))
     assert (use.heard, use.noise) == (2 * TOKENS, TOKENS)
 
 
-def test_an_error_that_is_repeated_is_counted_once() -> None:
+def test_error_output_is_noise_once_where_it_is_repeated() -> None:
     failing = bash("make", LONG, failed=True)
     use = use_of(failing, failing, read(A, LONG.upper(), failed=True), read(A, LONG.upper(), failed=True))
     assert use.noise == use.heard == 4 * TOKENS

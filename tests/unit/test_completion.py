@@ -92,7 +92,6 @@ def test_completion_names_its_grounds_and_gaps() -> None:
     [
         (True, {}, True),
         (False, {}, False),
-        (None, {}, False),
         (True, {"config": JUDGED}, False),
         (True, {"plan": PlanProgress(ticked={"T1": 1}), "hand": CurrentItem()}, False),
         (True, {"plan": PlanProgress(), "hand": CurrentItem()}, True),
@@ -195,7 +194,6 @@ def test_only_tests_and_their_support_are_copied_onto_the_start() -> None:
         ({"passed": True, **NO_TEST}, {"passed": False}, ((), ())),
         ({"passed": False}, {"passed": False}, ((), ())),
         ({"passed": True}, {"passed": False, "timed_out": True}, ((), ())),
-        ({"passed": True}, {"passed": False, "error": "no such file"}, ((), ())),
         ({"passed": True}, {"passed": False, "flaky": ["pytest"]}, ((), ())),
     ],
 )

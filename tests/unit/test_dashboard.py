@@ -79,7 +79,6 @@ def _with(**fields: Any) -> LoopState:
         ("3*", state(checks=report(check(passed=False))), Sign.WATCH),
         ("3*", _with(findings=FINDINGS), Sign.BAD),
         ("4", state(history=history(green())), Sign.GOOD),
-        ("4", state(oversight=Oversight(idle=1), history=history(red(SIDEWAYS, "a"))), Sign.WATCH),
         ("4", state(history=history(green(), step(movement=Movement.BACK))), Sign.BAD),
         ("5", state(gate=open_gate("how?")), Sign.WATCH),
         (

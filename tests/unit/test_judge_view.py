@@ -16,7 +16,7 @@ from helmsman.verify.judge.fence import escape_invisible, fence, label
 from helmsman.verify.judge.request import build_request
 from helmsman.verify.judge.view import has_generated_name, hunks, mentioned_files, view_diff, view_outputs, view_sources
 from helmsman.verify.judge.votes import answer_schema
-from tests.fakes.judge_questions import INJECTION, SLUGS, is_fenced, judge_config, output, poisoned, question
+from tests.fakes.judge_questions import INJECTION, is_fenced, judge_config, output, poisoned, question
 
 pytestmark = pytest.mark.feature("V7")
 MANY = 24_000
@@ -323,25 +323,6 @@ def test_untrusted_text_stays_quoted(planted: str) -> None:
     again = build_request(asked, judge_config()).with_files((attack, "x"), ((attack, attack),), 1000).prompt
     assert is_fenced(again, "PLANTED")
     assert prompt.encode()
-
-
-def test_the_work_has_the_diff_changed_and_mentioned_files() -> None:
-    asked = question(
-        diff=(FileDiff("slugs.py", "def slug(text):\n    return text\n", SLUGS),),
-        commits="85ac3f2..67b1ce5",
-        named=(("check.sh", "pytest\n"),),
-        paths=("check.sh", "slugs.py", "tests/test_slugs.py"),
-        generated=("uv.lock",),
-    )
-    request = build_request(asked, judge_config())
-    assert (
-        "diff 85ac3f2..67b1ce5\n--- a/slugs.py\n+++ b/slugs.py\n@@ -1,2 +1,2 @@\n def slug(text):\n-    return text\n"
-        in request.facts
-    )
-    assert "marked *\nslugs.py *\ntests/test_slugs.py *\ncheck.sh\n>>>" in request.facts
-    assert "file check.sh\n1\tpytest\n>>>" in request.facts
-    assert "generated, NOT shown\nuv.lock\n>>>" in request.facts
-    assert set(shown(request.facts)) == {"slugs.py", "tests/test_slugs.py", "check.sh"}
 
 
 @pytest.mark.feature("V8")

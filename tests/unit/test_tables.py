@@ -182,18 +182,13 @@ def test_failing_checks_show_the_end_of_their_output() -> None:
 
 
 @pytest.mark.feature("H5")
-def test_the_way_to_a_decision_is_told_with_what_would_change_it() -> None:
+def test_the_way_to_a_decision_is_told_with_what_would_change_it_and_each_criterion_with_its_votes() -> None:
     page = read(verdicts_page(quoting_state(), quoting_record()))
     assert page.headings == ["mend-it: verdicts", "After iteration 7: waiting", "Completion", "Claims", "Judge", "Rejections"]
     assert page.tables[0][3:] == [
         ["no", "some words some words"],
         ["yes", "some words some words; different with: some words"],
     ]
-
-
-@pytest.mark.feature("H5")
-def test_each_criterion_is_told_with_its_votes() -> None:
-    page = read(verdicts_page(quoting_state(), quoting_record()))
     assert page.tables[3][2:5] == [
         ["criterion", "✘ some words (1 of 3 votes): some words"],
         ["votes", "1 of 3, 2 needed"],
@@ -286,9 +281,12 @@ UNTOLD = ParallelLoop(loop="g-3", goal="three", approach="Tests first.", branch=
 
 
 @pytest.mark.feature("H5", "M5")
-def test_every_loop_has_a_row_with_its_outcome() -> None:
-    page = group_page(ParallelResult(group="g", completed=1, loops=(DONE, STOPPED, UNTOLD), problems=("g-4: died",)))
-    assert "1 of 3 loops completed, $2.00" in page
+def test_every_loop_has_a_row_with_its_outcome_and_the_best_is_named_with_the_reason_and_what_choosing_cost() -> None:
+    chosen = Choice(loop="g-1", reason="by rule: 4 lines changed in 1 file", cost_usd=0.5)
+    loops = DONE, STOPPED, UNTOLD
+    page = group_page(ParallelResult(group="g", completed=1, loops=loops, chosen=chosen, problems=("g-4: died",)))
+    assert "1 of 3 loops completed, $2.50" in page
+    assert "best       g-1: by rule" in page
     assert "merged as 0123456789" in page
     assert "cost unknown" in page
     assert "under way" in page
@@ -301,14 +299,6 @@ def test_what_is_quoted_does_not_leave_its_fence() -> None:
     page = group_page(ParallelResult(group="g", completed=1, loops=(STOPPED.model_copy(update={"goal": "``` <b>"}),)))
     assert page.startswith("# g\n\n````\ngroup ")
     assert page.endswith("\n````\n")
-
-
-@pytest.mark.feature("H5", "M5")
-def test_the_best_is_named_with_the_reason_and_what_choosing_cost() -> None:
-    chosen = Choice(loop="g-1", reason="by rule: 4 lines changed in 1 file", cost_usd=0.5)
-    page = group_page(ParallelResult(group="g", completed=1, loops=(DONE,), chosen=chosen))
-    assert "best       g-1: by rule" in page
-    assert "$2.00" in page
 
 
 # A plan as people see it: a line and a table

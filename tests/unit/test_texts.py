@@ -40,8 +40,8 @@ def test_a_crash_without_a_message_says_how_the_program_ended(code: int | None, 
 
 
 @pytest.mark.feature("H4")
-def test_an_ordinary_session_has_no_extra_lines() -> None:
-    told = lines()
+def test_an_ordinary_session_and_a_failure_seen_once_have_no_extra_lines() -> None:
+    told = lines(errors=(ErrorVector(kind=FailureClass.TEST, where="test_a"),))
     assert not [word for word in ("stop ", "rotated", "compacted", "failure", "resumed") if word in told]
 
 
@@ -74,11 +74,6 @@ def test_events_inside_a_session_are_shown() -> None:
     assert "failure    3 times test test_a: assert 1 == 2" in told
     assert "compacted  900,000 → 20,000 tokens (auto)" in told
     assert "\x1b" not in told
-
-
-@pytest.mark.feature("H4")
-def test_a_failure_seen_once_has_no_line() -> None:
-    assert "failure" not in lines(errors=(ErrorVector(kind=FailureClass.TEST, where="test_a"),))
 
 
 @pytest.mark.feature("H4")
