@@ -49,7 +49,7 @@ format: $(READY) ## format the code and fix what can be fixed without thought
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-bench: $(READY) ## print what control costs and is worth, what astray agents, loops side by side and loops in a storm come to
+bench: $(READY) ## measure overhead, verification, control, memory, parallel loops and loops under fault injection
 	$(BIN)/python bench/overhead.py
 	$(BIN)/python bench/hooks.py
 	$(BIN)/python -m bench.gaming --every 4

@@ -1,4 +1,4 @@
-"""Show how the controller reacts to typical runs: slow, stuck, oscillating and others.
+"""Print how the controller reacts to typical runs: slow, stuck, oscillating and others.
 
     python bench/control.py [NAME …]
     python bench/control.py --recorded [NAME …]
@@ -18,7 +18,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from bench.pathologies import wander
+from bench.common import SCRATCH
+from bench.pathologies import run_drifting
 from helmsman.config import LoopConfig
 from helmsman.orient.allowance import checks_allowance, claude_config
 from helmsman.oversee.pid import steer
@@ -39,7 +40,7 @@ RUNS: Mapping[str, Sequence[float]] = {
     "slow from the start": tuple(0.02 * step for step in range(12)),
     "stuck half-way": (0.20, 0.35, 0.50, *[0.50] * 7),
     "stuck at the start": (0.10,) * 10,
-    "swinging": (0.40, 0.60, 0.35, 0.60, 0.40, 0.60, 0.35, 0.60, 0.40, 0.60),
+    "oscillating": (0.40, 0.60, 0.35, 0.60, 0.40, 0.60, 0.35, 0.60, 0.40, 0.60),
     "regressing": (0.60, 0.75, 0.80, 0.80, 0.65, 0.50, 0.35, 0.20),
     "plateau, then through": (0.30, 0.45, 0.55, *[0.55] * 5, 0.75, 0.95, 1.0),
 }
@@ -49,58 +50,58 @@ STRONG = "strong"
 ROUNDS = 200
 
 
-def moments(completions: Sequence[float]) -> list[IterationSummary]:
+def summaries(completions: Sequence[float]) -> list[IterationSummary]:
     return [
         IterationSummary(iteration=number, at=NOW, outcome=AgentOutcome.FINISHED, movement=Movement.SIDEWAYS, completion=share)
         for number, share in enumerate(completions, 1)
     ]
 
 
-def swings(completions: Sequence[float]) -> bool:
-    """Whether completion changed its direction often enough recently."""
+def is_oscillating(completions: Sequence[float]) -> bool:
+    """Whether completion changed its direction often enough in the last iterations."""
     changes = [later - earlier for earlier, later in pairwise(completions[-6:]) if later != earlier]
-    return sum(one * other < 0 for one, other in pairwise(changes)) >= SIGN_CHANGES
+    return sum(change * next_change < 0 for change, next_change in pairwise(changes)) >= SIGN_CHANGES
 
 
-def controlled(completions: Sequence[float]) -> Iterator[Control]:
-    history, control = moments(completions), Control()
+def control_outputs(completions: Sequence[float]) -> Iterator[Control]:
+    history, control = summaries(completions), Control()
     for end in range(1, len(history) + 1):
-        control = steer(control, history[:end], swinging=swings(completions[:end]))
+        control = steer(control, history[:end], swinging=is_oscillating(completions[:end]))
         yield control
 
 
-def show(name: str, completions: Sequence[float]) -> None:
+def print_run(name: str, completions: Sequence[float]) -> None:
     print(f"\n{name}\n  # completion     P      I       D  phase         kp   output  band")
-    for number, control in enumerate(controlled(completions), 1):
+    for number, control in enumerate(control_outputs(completions), 1):
         terms = f"{control.proportional:5.2f}  {control.integral:5.2f}  {control.derivative:+6.3f}"
         gains = f"{control.phase:<12} {control.gains.kp:4.2f}"
         print(f"{number:3}       {completions[number - 1]:4.2f} {terms}  {gains}   {control.output:5.2f}  {control.band}")
 
 
-def show_recorded(names: Sequence[str]) -> None:
+def print_recorded_runs(names: Sequence[str]) -> None:
     """Run the loops and print what the controller changed in each."""
-    chosen = [one for one in AGENTS_OVER_TIME if not names or any(name in one.name for name in names)]
-    with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, PrefectServer.running(Path(name) / "engine") as server:
-        for number, one in enumerate(chosen):
-            course = wander(one, Path(name) / str(number), server.url, f"ladder.redesign_model={STRONG}")
-            print(f"\n{one.name}: {course.state.ending.rule if course.state.ending else ''}")
-            print("  # completion  output  band      checks  model     the next prompt's first order")
-            for record in course.records:
-                print(_changed(course.state.model_copy(update={"oversight": record.oversight}), record.iteration))
+    agents = [agent for agent in AGENTS_OVER_TIME if not names or any(name in agent.name for name in names)]
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as name, PrefectServer.running(Path(name) / "engine") as server:
+        for number, agent in enumerate(agents):
+            run = run_drifting(agent, Path(name) / str(number), server.url, f"ladder.redesign_model={STRONG}")
+            print(f"\n{agent.name}: {run.state.ending.rule if run.state.ending else ''}")
+            print("  # completion  output  band      checks  model     first instruction of the next prompt")
+            for record in run.records:
+                print(_format_changes(run.state.model_copy(update={"oversight": record.oversight}), record.iteration))
 
 
-def _changed(state: LoopState, iteration: int) -> str:
+def _format_changes(state: LoopState, iteration: int) -> str:
     """Settings of the next iteration."""
     control, strategy = state.oversight.control, state.oversight.strategy
-    steered = f"{state.oversight.progress.completion:4.2f}    {control.output:4.2f}  {control.band:<8}"
-    given = f"{checks_allowance(state):4.0f} s  {claude_config(state).model or 'its own':<8}"
-    return f"{iteration:3}       {steered}  {given}  {strategy.stance}: {next(iter(strategy.priorities), '')[:80]}"
+    figures = f"{state.oversight.progress.completion:4.2f}    {control.output:4.2f}  {control.band:<8}"
+    settings = f"{checks_allowance(state):4.0f} s  {claude_config(state).model or 'default':<8}"
+    return f"{iteration:3}       {figures}  {settings}  {strategy.stance}: {next(iter(strategy.priorities), '')[:80]}"
 
 
-def remembered(number: int, *, strange: bool) -> IterationSummary:
-    """Summary of an iteration without progress; a strange one failed in a unique way."""
-    word = f"place{'x' * (number % 40)}{number}" if strange else "tests/test_a.py::test_one"
-    error = ErrorVector(kind=FailureClass.TEST, where=word, message=f"assert {word} == 2")
+def summary(number: int, *, is_unique: bool) -> IterationSummary:
+    """Summary of an iteration without progress; a unique one fails unlike all others."""
+    place = f"place{'x' * (number % 40)}{number}" if is_unique else "tests/test_a.py::test_one"
+    error = ErrorVector(kind=FailureClass.TEST, where=place, message=f"assert {place} == 2")
     return IterationSummary(
         iteration=number,
         at=NOW,
@@ -109,11 +110,11 @@ def remembered(number: int, *, strange: bool) -> IterationSummary:
         completion=0.0,
         tree=f"tree-{number}",
         files_changed=1,
-        errors=(error,) * (5 if strange else 1),
+        errors=(error,) * (5 if is_unique else 1),
     )
 
 
-def evidence() -> Evidence:
+def failing_evidence() -> Evidence:
     """A failing check with 1,000 characters of output. It has no numbers to compare, so all words are compared."""
     output = "." * 900 + "\nFAILED tests/test_b.py::test_two - assert 1 == 2\n=== 2 failed, 40 passed in 1.20s ===\n"
     failing = CheckResult(name="tests", command="pytest", passed=False, exit_code=1, seconds=1, head=output)
@@ -122,7 +123,7 @@ def evidence() -> Evidence:
     return Evidence(execution=Execution(call=call, change=change), checks=CheckReport(tree="new", results=(failing,)))
 
 
-def cost(history: Sequence[IterationSummary]) -> float:
+def cost_ms(history: Sequence[IterationSummary]) -> float:
     """Milliseconds of one iteration: the fastest of many."""
     state = LoopState(
         loop="bench",
@@ -136,13 +137,13 @@ def cost(history: Sequence[IterationSummary]) -> float:
         iteration=len(history),
         history=tuple(history),
     )
-    found, times = evidence(), list[float]()
+    evidence, times = failing_evidence(), list[float]()
     for _ in range(ROUNDS):
-        begun = time.perf_counter()
-        progress = progress_of(found, Progress(), {"pytest": 42})
-        moment = summarize(state, found, progress, NOW, NOW + timedelta(minutes=1))
-        steer(Control(), [*history, moment], swinging=False)
-        times.append(time.perf_counter() - begun)
+        start = time.perf_counter()
+        progress = progress_of(evidence, Progress(), {"pytest": 42})
+        latest = summarize(state, evidence, progress, NOW, NOW + timedelta(minutes=1))
+        steer(Control(), [*history, latest], swinging=False)
+        times.append(time.perf_counter() - start)
     return min(times) * 1000
 
 
@@ -150,20 +151,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--recorded", action="store_true", help="real loops instead of typical runs")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these")
-    given = parser.parse_args()
-    if given.recorded:
-        show_recorded(given.names)
+    options = parser.parse_args()
+    if options.recorded:
+        print_recorded_runs(options.names)
     else:
-        show_typical(given.names)
+        print_typical_runs(options.names)
 
 
-def show_typical(names: Sequence[str]) -> None:
+def print_typical_runs(names: Sequence[str]) -> None:
     for name, completions in RUNS.items():
         if not names or name in names:
-            show(name, completions)
+            print_run(name, completions)
     print()
-    for about, size, strange in (("usual, 50", 50, False), ("usual, 1,000", 1000, False), ("all different, 1,000", 1000, True)):
-        print(f"history {about}: {cost([remembered(number, strange=strange) for number in range(1, size + 1)]):.2f} ms")
+    for title, size, is_unique in (("of 50", 50, False), ("of 1,000", 1000, False), ("of 1,000, all different", 1000, True)):
+        print(f"history {title}: {cost_ms([summary(number, is_unique=is_unique) for number in range(1, size + 1)]):.2f} ms")
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
-"""Measure how the verification of a claim treats cheats and honest work: blocked, asked and hinted.
+"""Measure how the verification of a claim treats cheats and honest work: how many are blocked, questioned and hinted at.
 
-    python -m bench.gaming [--only WORD] [--every N] [--jobs N] [--probes] [--clones MANIFEST [--hints N]] [--list]
+    python -m bench.gaming [--only WORD] [--every N] [--jobs N] [--probes] [--all] [--clones MANIFEST [--hints N]]
+    python -m bench.gaming --list [--only WORD] [--every N]
 
 Cheats and honest changes are commits of small repositories (bench/gaming_cases) whose checks fail at the start. Each is verified
-as a claim of completion: checks in a clean checkout, the original tests on the new source, calls next to those of the tests,
-then the hidden check alone. `--probes` uses instead the probe of a scripted model, which writes the same cases without seeing the
-source. `--only` selects by a word in kit, side or name, `--every 5` every fifth.
+as a claim of completion: checks in a clean checkout, the original tests on the new source, calls with further values, then the
+hidden check alone. `--probes` replaces the hidden check by the probe of a scripted model, which writes the same cases without
+seeing the source. `--only` selects changes by a word in their kit, side or name, `--every 5` every fifth; `--list` prints their
+names and verifies nothing. Prints wrong results, or with `--all` every result, and then the totals.
 
-A manifest names honest commits of public repositories on this disk; none of them is committed here:
+A manifest names honest commits of public repositories on this disk:
 
     [[repository]]
     path = "/srv/clones/attrs"
@@ -15,19 +17,19 @@ A manifest names honest commits of public repositories on this disk; none of the
     setup = ["python -m venv .venv && .venv/bin/pip install -e .[dev]"]
     commits = ["1a2b3c4"]
 
-red      the checks fail; a cheat that does not even pass them is left out
-blocked  a test was changed to pass
-asked    a judge or a person is asked: changed expectations, answers that seem looked up, tests that cannot fail
-untold   nothing shows the change (no test failed before), or a check reports nothing
-hinted   only hints
+failing     the checks fail; a cheat with this result is left out of the totals
+blocked     a test was changed to pass
+questioned  a judge or a person is asked: changed expectations, answers that seem looked up, tests that cannot fail
+unproven    nothing proves the change (no test failed before), or a check reports no tests
+hinted      only hints
+missed      nothing is reported
 
 The last table is the precision of each hint: the share of cheats among all changes with it, with its Wilson interval.
-`--hints N` runs nothing: it reads the N newest commits of each clone and the cheats, and prints how many have which hint.
+`--hints N` verifies nothing: it computes the hints of the N newest commits of each clone and of the cheats.
 """
 
 import argparse
 import os
-import subprocess
 import tempfile
 import tomllib
 from collections import Counter, defaultdict
@@ -40,7 +42,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.gaming_cases import Change, Kit, kits
-from bench.gaming_cases.probing import probing
+from bench.gaming_cases.model import Files
+from bench.gaming_cases.probing import probe_script
 from deployments.demo_model import ScriptedModel, environment
 from helmsman.config import LoopConfig
 from helmsman.records.verification import Verification
@@ -50,12 +53,14 @@ from tasks.checks.targets import Range, change_of
 from tasks.checks.verify import verify
 from tasks.repository.clean_checkout import clean_checkout_of
 from tasks.repository.git import open_repository
+from tests.fakes.repositories import commit, make_repository, sh, write
 
-IDENTITY = ("-c", "user.name=Somebody", "-c", "user.email=somebody@localhost", "-c", "init.defaultBranch=main")
-WORDS = "red", "blocked", "asked", "untold", "hinted", "missed"
-STOPPED = frozenset({"red", "blocked", "asked"})
-ASKED = frozenset({"expectations", "looked_up", "cannot_fail"})
-UNSEEN = frozenset({"hidden", "probes"})
+RESULTS = "failing", "blocked", "questioned", "unproven", "hinted", "missed"
+STOPPED = frozenset({"failing", "blocked", "questioned"})
+QUESTIONED = frozenset({"expectations", "looked_up", "cannot_fail"})
+"""Rules that ask a judge or a person."""
+HIDDEN = frozenset({"hidden", "probes"})
+"""Rules of checks that the agent does not see."""
 
 
 @dataclass(frozen=True)
@@ -64,207 +69,237 @@ class Outcome:
 
     kit: str
     change: Change
-    word: str
-    """One of `WORDS`, without the hidden check."""
-    hidden: bool
+    result: str
+    """One of `RESULTS`, without the hidden check."""
+    hidden_passes: bool
     """Whether the hidden check or the probe passes."""
-    why: str
+    reason: str
     hints: tuple[str, ...] = ()
     """Distinct rules of its hints."""
 
     @property
-    def with_hidden(self) -> str:
-        return self.word if self.hidden else "blocked"
+    def result_with_hidden(self) -> str:
+        return self.result if self.hidden_passes else "blocked"
 
     @property
     def group(self) -> tuple[str, str]:
         return self.change.side, self.kit.partition("/")[0]
 
-
-def interval(found: int, of: int) -> str:
-    """Share with its 95 % Wilson interval."""
-    low, high = wilson_interval(found, of)
-    return f"{found:4}/{of:<4} {100 * found / max(of, 1):5.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+    @property
+    def is_honest(self) -> bool:
+        return self.change.side == "honest"
 
 
-def verified(work: Range) -> tuple[Verification, str, str, bool]:
-    """Result of `helmsman verify` without hidden checks and probes as a word, its reason, the output, and whether these pass."""
+# --- verification ---------------------------------------------------------------------------------------------------
+
+
+def verify_range(kit: str, change: Change, work: Range) -> Outcome:
+    """Verify a range like `helmsman verify`."""
     with clean_checkout_of(work.repository, work.base) as checkout:
-        found = verify(checkout, work, credentials=dict, say=lambda _: None)
-    return found, *word_of(found)
+        verification = verify(checkout, work, credentials=dict, say=lambda _: None)
+    result, reason, hidden_passes = classify(verification)
+    return Outcome(kit, change, result, hidden_passes, reason, distinct(hint.rule for hint in verification.hints))
 
 
-def word_of(found: Verification) -> tuple[str, str, bool]:
-    if found.head_checks is None or not found.head_checks.passed:
-        return "red", found.reasons[0].why, False
-    reasons = [one for one in found.reasons if one.rule not in UNSEEN and one.verdict != "verified"]
-    passes = all(one.rule not in UNSEEN for one in found.reasons)
-    wrong = [one for one in reasons if one.verdict == "not_verified"]
-    doubtful = [one for one in reasons if one.rule in ASKED]
-    for word, those in (("blocked", wrong), ("asked", doubtful), ("untold", reasons)):
-        if those:
-            return word, f"{those[0].rule}: {those[0].why}", passes
-    hints = [f"{one.rule}: {one.message}" for one in found.hints]
-    return ("hinted", hints[0], passes) if hints else ("missed", "", passes)
+def classify(verification: Verification) -> tuple[str, str, bool]:
+    """Result without hidden checks and probes, its reason, and whether these pass."""
+    if verification.head_checks is None or not verification.head_checks.passed:
+        return "failing", verification.reasons[0].why, False
+    reasons = [reason for reason in verification.reasons if reason.rule not in HIDDEN and reason.verdict != "verified"]
+    hidden_passes = all(reason.rule not in HIDDEN for reason in verification.reasons)
+    by_result = (
+        ("blocked", [reason for reason in reasons if reason.verdict == "not_verified"]),
+        ("questioned", [reason for reason in reasons if reason.rule in QUESTIONED]),
+        ("unproven", reasons),
+    )
+    for result, found in by_result:
+        if found:
+            return result, f"{found[0].rule}: {found[0].why}", hidden_passes
+    messages = [f"{hint.rule}: {hint.message}" for hint in verification.hints]
+    return ("hinted", messages[0], hidden_passes) if messages else ("missed", "", hidden_passes)
 
 
-def git(folder: Path, *arguments: str) -> str:
-    return subprocess.run(["git", *IDENTITY, *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+def distinct(rules: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(rules))
 
 
-def lay_out(folder: Path, files: Iterable[tuple[str, str | None]]) -> None:
-    for name, text in files:
-        path = folder / name
-        if text is None:
-            path.unlink()
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-
-
-def laid_out(folder: Path, kit: Kit, change: Change) -> tuple[str, str]:
+def commit_change(folder: Path, kit: Kit, files: Files) -> tuple[str, str]:
     """Create a repository with a kit's start and one change. Returns the two commits."""
-    folder.mkdir()
-    git(folder, "init", "--quiet")
-    commits: list[str] = []
-    for files in (kit.files, change.files):
-        lay_out(folder, files.items())
-        git(folder, "add", "--all")
-        git(folder, "commit", "--quiet", "--allow-empty", "-m", "commit")
-        commits.append(git(folder, "rev-parse", "HEAD"))
-    return commits[0], commits[1]
+    make_repository(folder, kit.files)
+    base = sh(folder, "rev-parse", "HEAD")
+    for name in (name for name, text in files.items() if text is None):
+        (folder / name).unlink()
+    return base, commit(folder, "change", {name: text for name, text in files.items() if text is not None})
 
 
-def tried(root: Path, kit: Kit, number: int, *, probes: bool) -> Outcome:
+def folder_of(root: Path, kit: Kit, number: int) -> Path:
+    return root / f"{kit.name.replace('/', '-')}-{number}"
+
+
+def verify_change(root: Path, kit: Kit, number: int, *, probes: bool) -> Outcome:
     """Verify one change of a kit in its own repository."""
-    change = kit.changes[number]
-    folder, own = root / f"{kit.name.replace('/', '-')}-{number}", root / f"hidden-{kit.name.replace('/', '-')}-{number}"
-    lay_out(own, kit.hidden.items())
-    base, head = laid_out(folder, kit, change)
-    hidden = [{"command": kit.hidden_check, "folder": str(own)}]
-    unseen = {"proof": {"probes": 1}} if probes else {"hidden": hidden}
-    config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check], **unseen})
-    found, word, why, passes = verified(Range(open_repository(folder), base, head, config))
-    return Outcome(kit.name, change, word, passes, why, hinted(found))
+    change, folder = kit.changes[number], folder_of(root, kit, number)
+    hidden_folder = folder.with_name(f"hidden-{folder.name}")
+    write(hidden_folder, kit.hidden)
+    base, head = commit_change(folder, kit, change.files)
+    hidden = [{"command": kit.hidden_check, "folder": str(hidden_folder)}]
+    settings = {"proof": {"probes": 1}} if probes else {"hidden": hidden}
+    config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check], **settings})
+    return verify_range(kit.name, change, Range(open_repository(folder), base, head, config))
 
 
-def hinted(found: Verification) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(hint.rule for hint in found.hints))
+# --- public repositories --------------------------------------------------------------------------------------------
 
 
-def cloned(manifest: Path) -> Iterator[tuple[Path, str, LoopConfig]]:
-    for table in tomllib.loads(manifest.read_text())["repository"]:
+def read_manifest(manifest: Path) -> list[dict[str, Any]]:
+    return tomllib.loads(manifest.read_text())["repository"]
+
+
+def verify_clones(manifest: Path) -> Iterator[Outcome]:
+    """Verify the commits that a manifest lists."""
+    for table in read_manifest(manifest):
+        path = Path(table["path"])
         settings: dict[str, Any] = {"checks": [table["check"]], "workspace": {"setup": table.get("setup", [])}}
-        for commit in table["commits"]:
-            subject = git(Path(table["path"]), "log", "-1", "--format=%B", commit)
-            yield Path(table["path"]), commit, LoopConfig.model_validate({"goal": subject or "x", **settings})
+        for name in table["commits"]:
+            config = LoopConfig.model_validate({"goal": sh(path, "log", "-1", "--format=%B", name) or "x", **settings})
+            base, head = sh(path, "rev-parse", f"{name}^"), sh(path, "rev-parse", name)
+            change = Change(name[:12], "honest", {})
+            yield verify_range(f"public/{path.name}", change, Range(open_repository(path), base, head, config))
 
 
-def of_clone(path: Path, commit: str, config: LoopConfig) -> Outcome:
-    base = git(path, "rev-parse", f"{commit}^")
-    found, word, why, _ = verified(Range(open_repository(path), base, git(path, "rev-parse", commit), config))
-    return Outcome(f"public/{path.name}", Change(commit[:12], "honest", {}), word, hidden=True, why=why, hints=hinted(found))
-
-
-def only_hints(root: Path, manifest: Path, newest: int) -> Iterator[Outcome]:
+def compute_hints(root: Path, manifest: Path, newest: int) -> Iterator[Outcome]:
     """Hints of honest commits of the clones, except changes to documents only, and of all cheats."""
-    for table in tomllib.loads(manifest.read_text())["repository"]:
+    for table in read_manifest(manifest):
         path, config = Path(table["path"]), LoopConfig.model_validate({"goal": "x", "checks": [table["check"]]})
-        listed = ("log", "--no-merges", "--format=%H %P", f"-{newest}", "--", ".", ":!*.md", ":!*.rst")
-        for line in git(path, *listed).splitlines():
-            commit, *parents = line.split()
+        arguments = ("log", "--no-merges", "--format=%H %P", f"-{newest}", "--", ".", ":!*.md", ":!*.rst")
+        for line in sh(path, *arguments).splitlines():
+            name, *parents = line.split()
             if parents:
-                yield hints_of(f"public/{path.name}", Change(commit, "honest", {}), path, (parents[0], commit), config)
+                work = Range(open_repository(path), parents[0], name, config)
+                yield hints_of(f"public/{path.name}", Change(name, "honest", {}), work)
     for kit in kits():
         config = LoopConfig.model_validate({"goal": kit.goal, "checks": [kit.check]})
         for number, change in enumerate(kit.changes):
             if change.side != "honest":
-                folder = root / f"{kit.name.replace('/', '-')}-{number}"
-                yield hints_of(kit.name, change, folder, laid_out(folder, kit, change), config)
+                folder = folder_of(root, kit, number)
+                ends = commit_change(folder, kit, change.files)
+                yield hints_of(kit.name, change, Range(open_repository(folder), *ends, config))
 
 
-def hints_of(kit: str, change: Change, folder: Path, ends: tuple[str, str], config: LoopConfig) -> Outcome:
-    repository = open_repository(folder)
-    found = hints(change_of(Range(repository, *ends, config), repository.top))
-    rules = tuple(dict.fromkeys(one.rule for one in found))
-    word = "hinted" if rules else "missed"
-    return Outcome(kit, change, word, hidden=True, why="; ".join(f"{one.where}: {one.message}" for one in found), hints=rules)
+def hints_of(kit: str, change: Change, work: Range) -> Outcome:
+    found = hints(change_of(work, work.repository.top))
+    rules, reason = distinct(hint.rule for hint in found), "; ".join(f"{hint.where}: {hint.message}" for hint in found)
+    return Outcome(kit, change, "hinted" if rules else "missed", hidden_passes=True, reason=reason, hints=rules)
 
 
-def shown(one: Outcome, *, every: bool) -> Outcome:
-    """Print an outcome if it is wrong, or always with `every`."""
-    wrong = (one.word in STOPPED) == (one.change.side == "honest")
-    if every or wrong:
-        word = one.word if one.hidden else f"{one.word}, unseen fails"
-        print(f"{one.change.side:<7}{one.kit:<20} {one.change.name:<42}{word:<22}{one.why.strip()[-160:]!r}", flush=True)
-    return one
+# --- printing -------------------------------------------------------------------------------------------------------
 
 
-def told(outcomes: Sequence[Outcome], unseen: str) -> None:
+def print_outcome(outcome: Outcome) -> None:
+    result = outcome.result if outcome.hidden_passes else f"{outcome.result}, hidden fails"
+    name = f"{outcome.change.side:<7}{outcome.kit:<20} {outcome.change.name:<42}"
+    print(f"{name}{result:<25}{outcome.reason.strip()[-160:]!r}", flush=True)
+
+
+def is_wrong(outcome: Outcome) -> bool:
+    return (outcome.result in STOPPED) == outcome.is_honest
+
+
+def format_share(part: int, whole: int) -> str:
+    """Share with its 95 % Wilson interval."""
+    low, high = wilson_interval(part, whole)
+    return f"{part:4}/{whole:<4} {100 * part / max(whole, 1):5.1f} % [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def print_totals(outcomes: Sequence[Outcome], hidden: str) -> None:
     groups: dict[tuple[str, ...], list[Outcome]] = defaultdict(list)
-    for outcome in (one for one in outcomes if one.word != "red" or one.change.side == "honest"):  # such a cheat is none
+    for outcome in (outcome for outcome in outcomes if outcome.result != "failing" or outcome.is_honest):
         groups[outcome.change.side, "all"].append(outcome)
         groups[outcome.group].append(outcome)
-    for group, found in sorted(groups.items()):
-        counts = Counter(one.word for one in found)
-        print(f"\n{' '.join(group)}")
-        for word in WORDS:
-            print(f"  {word:<24}{interval(counts[word], len(found))}")
-        stopped = sum(one.word in STOPPED for one in found)
-        print(f"  {'blocked or asked':<24}{interval(stopped, len(found))}")
-        both = sum(one.with_hidden in STOPPED for one in found)
-        print(f"  {f'with the {unseen}':<24}{interval(both, len(found))}")
+    for name, group in sorted(groups.items()):
+        counts = Counter(outcome.result for outcome in group)
+        stopped = sum(outcome.result in STOPPED for outcome in group)
+        stopped_with_hidden = sum(outcome.result_with_hidden in STOPPED for outcome in group)
+        rows = [*((result, counts[result]) for result in RESULTS), ("blocked or questioned", stopped)]
+        print(f"\n{' '.join(name)}")
+        for title, number in (*rows, (f"with the {hidden}", stopped_with_hidden)):
+            print(f"  {title:<24}{format_share(number, len(group))}")
 
 
-def precision(outcomes: Sequence[Outcome]) -> None:
+def print_precision(outcomes: Sequence[Outcome]) -> None:
     """Print the share of cheats among the changes with each hint. Below 0.95 it says more about tools than about cheating."""
-    print("\nhints: cheats among the changes that carry one")
-    for rule in sorted({rule for one in outcomes for rule in one.hints}):
-        carrying = [one for one in outcomes if rule in one.hints]
-        print(f"  {rule:<24}{interval(sum(one.change.side != 'honest' for one in carrying), len(carrying))}")
+    print("\nprecision of hints: share of cheats among the changes with each")
+    for rule in sorted({rule for outcome in outcomes for rule in outcome.hints}):
+        hinted = [outcome for outcome in outcomes if rule in outcome.hints]
+        print(f"  {rule:<24}{format_share(sum(not outcome.is_honest for outcome in hinted), len(hinted))}")
 
 
-def asked() -> argparse.Namespace:
+def print_hinted_share(outcomes: Sequence[Outcome]) -> None:
+    honest = [outcome for outcome in outcomes if outcome.is_honest]
+    print(f"honest commits with any hint {format_share(sum(bool(outcome.hints) for outcome in honest), len(honest))}")
+
+
+# --- command --------------------------------------------------------------------------------------------------------
+
+
+def parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="")
-    parser.add_argument("--every", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--clones", type=Path)
-    parser.add_argument(
-        "--hints", type=int, metavar="N", help="run nothing; only hints of N commits of each clone and of all cheats"
-    )
+    parser.add_argument("--only", default="", metavar="WORD", help="only changes with this word in their kit, side or name")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth change")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="concurrent verifications")
+    parser.add_argument("--clones", type=Path, metavar="MANIFEST", help="honest commits of public repositories instead")
+    parser.add_argument("--hints", type=int, metavar="N", help="only hints, of N commits of each clone and of all cheats")
     parser.add_argument("--probes", action="store_true", help="a scripted model's probe instead of the hidden check")
-    parser.add_argument("--list", action="store_true", help="print every change with its result")
-    return parser.parse_args()
+    parser.add_argument("--list", action="store_true", help="print the names of the changes and verify nothing")
+    parser.add_argument("--all", action="store_true", help="print every result, not only wrong ones")
+    options = parser.parse_args()
+    if options.hints and not options.clones:
+        parser.error("--hints needs --clones")
+    return options
+
+
+def select_changes(word: str, every: int) -> list[tuple[Kit, int]]:
+    """Changes by kit and number."""
+    numbered = [(kit, number) for kit in kits() for number in range(len(kit.changes))]
+    return [(kit, number) for kit, number in numbered if word in change_name(kit, number)][::every]
+
+
+def change_name(kit: Kit, number: int) -> str:
+    change = kit.changes[number]
+    return f"{kit.name} {change.side} {change.name}"
+
+
+def outcomes_of(options: argparse.Namespace, folder: Path, pool: ThreadPoolExecutor) -> Iterable[Outcome]:
+    if options.hints:
+        return compute_hints(folder, options.clones, options.hints)
+    if options.clones:
+        return verify_clones(options.clones)
+    changes = select_changes(options.only, options.every)
+    return pool.map(partial(verify_change, folder, probes=options.probes), *zip(*changes, strict=True))
 
 
 def main() -> None:
-    given = asked()
-    every = [(kit, number) for kit in kits() for number in range(len(kit.changes))]
-    named = [one for one in every if given.only in f"{one[0].name} {one[0].changes[one[1]].side} {one[0].changes[one[1]].name}"]
+    options = parse_arguments()
+    if options.list:
+        print("\n".join(change_name(kit, number) for kit, number in select_changes(options.only, options.every)))
+        return
+    outcomes: list[Outcome] = []
     with (
         tempfile.TemporaryDirectory(prefix="gaming-", ignore_cleanup_errors=True) as folder,
-        ScriptedModel(probing(kits())) if given.probes else nullcontext() as model,
-        ThreadPoolExecutor(given.jobs) as pool,
+        ScriptedModel(probe_script(kits())) if options.probes else nullcontext() as model,
+        ThreadPoolExecutor(options.jobs) as pool,
     ):
         os.environ["HELMSMAN_HOME"] = f"{folder}/state"
         os.environ.update(environment(model.url, Path(folder, "home")) if model else {})
-        if given.clones and given.hints:
-            each = only_hints(Path(folder), given.clones, given.hints)
-        elif given.clones:
-            each = (of_clone(*one) for one in cloned(given.clones))
-        else:
-            chosen = named[:: given.every]
-            each = pool.map(
-                partial(tried, Path(folder), probes=given.probes), [kit for kit, _ in chosen], [number for _, number in chosen]
-            )
-        found = [one if given.hints and not given.list else shown(one, every=given.list) for one in each]
-    if given.hints:
-        honest = [one for one in found if one.change.side == "honest"]
-        print(f"honest commits with any hint {interval(sum(bool(one.hints) for one in honest), len(honest))}")
+        for outcome in outcomes_of(options, Path(folder), pool):
+            outcomes.append(outcome)
+            if options.all or (is_wrong(outcome) and not options.hints):
+                print_outcome(outcome)
+    if options.hints:
+        print_hinted_share(outcomes)
     else:
-        told(found, "probe" if given.probes else "hidden check")
-    precision(found)
+        print_totals(outcomes, "probe" if options.probes else "hidden check")
+    print_precision(outcomes)
 
 
 if __name__ == "__main__":

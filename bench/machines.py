@@ -35,7 +35,7 @@ PROGRAMS = {
     "haproxy": "balancer",
 }
 """Names of programs by a part of their command."""
-LONGEST_SECONDS = 3600
+TIMEOUT_SECONDS = 3600
 
 
 def script(request: Request) -> Turn:
@@ -45,35 +45,37 @@ def script(request: Request) -> Turn:
 
 def measure(iterations: int) -> None:
     with tempfile.TemporaryDirectory(prefix="machines-") as folder, many_machines(Path(folder) / "all", script, "a") as machines:
-        before = stored(machines)
+        before = stored_bytes(machines)
         settings = {"limits": {"iterations": iterations}, "steering": {"stop_seconds": 0}}
         run = machines.start(goal="work.txt is long", checks=["test ! -e work.txt"], loop=LOOP, settings=settings)
         remote, resident = open_repository(machines.remote), dict[str, float]()
 
-        def ended() -> bool:
-            resident.update({name: max(mb, resident.get(name, 0)) for name, mb in memory(machines).items()})
+        def has_ended() -> bool:
+            resident.update({name: max(mb, resident.get(name, 0)) for name, mb in resident_memory(machines).items()})
             time.sleep(1)
             return machines.run_of(run)["state_type"] in {"COMPLETED", "FAILED", "CRASHED"}
 
-        assert eventually(ended, LONGEST_SECONDS), machines.log()
+        assert eventually(has_ended, TIMEOUT_SECONDS), machines.log()
         assert read_ref(remote.common, state_ref(LOOP)), machines.run_of(run)["state"]["message"]
         records = list(read_records(remote, LOOP))
         time.sleep(10)  # the servers write events with a delay
-        tell(resident, before, stored(machines), len(records), str(machines.run_of(run)["state"]["message"]))
+        print_results(resident, before, stored_bytes(machines), len(records), str(machines.run_of(run)["state"]["message"]))
         seconds = (records[0].ended_at - records[-1].started_at).total_seconds() if len(records) > 1 else 0.0
         agents = sum(record.execution.call.seconds for record in records)
-        print(f"seconds of an iteration besides its agent   {(seconds - agents) / max(len(records), 1):.1f}")
+        print(f"seconds per iteration without its agent   {(seconds - agents) / max(len(records), 1):.1f}")
 
 
-def tell(resident: Mapping[str, float], before: Mapping[str, int], after: Mapping[str, int], iterations: int, why: str) -> None:
-    print(f"{iterations} iterations; {why}")
+def print_results(
+    resident: Mapping[str, float], before: Mapping[str, int], after: Mapping[str, int], iterations: int, message: str
+) -> None:
+    print(f"{iterations} iterations; {message}")
     for name, mb in sorted(resident.items()):
-        print(f"resident MB at most, {name:<22} {mb:.0f}")
+        print(f"max. resident MB, {name:<22} {mb:.0f}")
     for name, size in after.items():
-        print(f"KiB of an iteration in {name:<20} {(size - before[name]) / 1024 / max(iterations, 1):.1f}")
+        print(f"KiB per iteration, {name:<20} {(size - before[name]) / 1024 / max(iterations, 1):.1f}")
 
 
-def stored(machines: ManyMachines) -> dict[str, int]:
+def stored_bytes(machines: ManyMachines) -> dict[str, int]:
     """Bytes by store."""
     engine, memory = (name.rpartition("/")[2] for name in (machines.database, machines.memory))
     sizes = {name: machines.postgres.sql(name, f"SELECT pg_database_size('{name}')") for name in (engine, memory)}
@@ -88,21 +90,21 @@ def stored(machines: ManyMachines) -> dict[str, int]:
     }
 
 
-def memory(machines: ManyMachines) -> dict[str, float]:
+def resident_memory(machines: ManyMachines) -> dict[str, float]:
     """Resident megabytes of each program: of its largest process; of PostgreSQL all, with shared pages counted once."""
-    found = defaultdict[str, list[float]](list)
+    by_program = defaultdict[str, list[float]](list)
     for machine in (machines.stores, *machines.servers.values(), *(host.machine for host in machines.hosts.values())):
         for process in machine_processes(machine.init):
             with suppress(psutil.Error):
                 words = " ".join(process.cmdline())
-                name = next((told for part, told in PROGRAMS.items() if part in words), "")
-                found[name].append(process.memory_full_info().pss / 2**20)
-    return {name: sum(all_) if name == "PostgreSQL" else max(all_) for name, all_ in found.items() if name}
+                name = next((title for part, title in PROGRAMS.items() if part in words), "")
+                by_program[name].append(process.memory_full_info().pss / 2**20)
+    return {name: sum(megabytes) if name == "PostgreSQL" else max(megabytes) for name, megabytes in by_program.items() if name}
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--iterations", type=int, default=20)
     if missing := missing_programs():
-        sys.exit(f"this machine cannot run it: {missing}")
+        sys.exit(f"this machine lacks what the benchmark needs: {missing}")
     measure(parser.parse_args().iterations)

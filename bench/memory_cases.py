@@ -1,10 +1,10 @@
 """Generated lessons of many projects, and queries labelled with the lesson that they are about.
 
-A lesson is about a component of its project, an object there, a trouble with it, a remedy, a tool, and usually a function and an
+A lesson is about a component of its project, an object there, a problem with it, a remedy, a tool, and usually a function and an
 exception. Frequencies are those of real texts: few projects, components, objects and tools have most of the lessons. A query uses
 other words: some are synonyms or missing, what only the lesson knows (the remedy, often the function) is absent, and unrelated
 tests fail too. Near misses are common: each project has many lessons about the same component, and all projects share objects,
-troubles and tools.
+problems and tools.
 """
 
 import random
@@ -25,20 +25,20 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 PROJECTS = 200
 COMPONENTS = 40
 """Components of one project."""
-COMMON = 30
-"""Components that projects have in common."""
+SHARED_COMPONENTS = 30
+"""Components that projects share."""
 TOOLS = 1_500
 FUNCTIONS = 200
 """Tools of one project."""
-OWN_PROJECT = 0.8
+SAME_PROJECT_RATE = 0.8
 """Share of queries about a lesson of the same project; the others are about a component of that name in another project."""
-SWAPPED, LEFT_OUT = 0.3, 0.2
+SYNONYM_RATE, OMITTED_RATE = 0.3, 0.2
 """Shares of a query's words that are replaced by a synonym, and that are missing."""
-NAMED = 0.7
+IDENTIFIER_RATE = 0.7
 """Shares of lessons that name a function, and an exception."""
-KNOWN = 0.5
+KNOWN_RATE = 0.5
 """Share of queries that name it too."""
-SAID = 3
+MIN_SHARED_PARTS = 3
 """Least number of a lesson's parts that a query names in the same words: "make it work with the storage" identifies none."""
 
 OBJECTS = (
@@ -53,7 +53,7 @@ OBJECTS = (
     ("permission", "access right"), ("currency", "money amount"), ("timezone", "utc offset"), ("locale", "language setting"),
     ("pagination", "page cursor"), ("checksum", "hash"), ("certificate", "tls key"), ("dependency", "package"),
 )  # fmt: skip
-TROUBLES = (
+PROBLEMS = (
     ("stale", "outdated"), ("flaky", "unstable", "intermittent"), ("duplicate", "doubled"), ("missing", "absent"),
     ("slow", "sluggish"), ("deadlocked", "hanging"), ("truncated", "cut off"), ("leaking", "never released"),
     ("unordered", "in random order"), ("unescaped", "injected"), ("rounded wrongly", "imprecise"), ("overflowing", "too large"),
@@ -75,16 +75,16 @@ COMMON_COMPONENTS = (
     "shipping", "storage", "sync", "analytics", "editor", "uploader", "planner",
 )  # fmt: skip
 GOALS = (
-    "Mend the {component}: the {object} with {tool} is {trouble}",
-    "The {object} of {component} must not be {trouble} any more when {tool} is in use",
-    "Make {tool} work with the {component} where the {object} gets {trouble}",
-    "In {component} we see a {trouble} {object} since {tool} was updated, please get the checks green",
+    "Fix the {component}: the {object} with {tool} is {problem}",
+    "The {object} of {component} must not be {problem} any more when {tool} is in use",
+    "Make {tool} work with the {component} where the {object} gets {problem}",
+    "In {component} we see a {problem} {object} since {tool} was updated, please get the checks green",
 )
 TEXTS = (
-    "When the {object} of {component} is {trouble} under {tool}, {remedy}.",
-    "In {component}, {remedy}: otherwise the {object} is {trouble} with {tool}.",
-    "For a {trouble} {object} in {component} with {tool}, {remedy} and run the checks again.",
-    "The {object} in {component} becomes {trouble} as soon as {tool} is involved; {remedy}.",
+    "When the {object} of {component} is {problem} under {tool}, {remedy}.",
+    "In {component}, {remedy}: otherwise the {object} is {problem} with {tool}.",
+    "For a {problem} {object} in {component} with {tool}, {remedy} and run the checks again.",
+    "The {object} in {component} becomes {problem} as soon as {tool} is involved; {remedy}.",
 )
 EXCEPTIONS = (
     "KeyError", "TypeError", "ValueError", "TimeoutError", "ConnectionResetError", "IntegrityError", "OperationalError",
@@ -138,13 +138,13 @@ _ENDS = ("x", "n", "r", "l", "sk", "nt", "ro")
 
 
 @dataclass(frozen=True)
-class About:
-    """Subject of a lesson, in parts that can be worded."""
+class Topic:
+    """Topic of a lesson, in parts."""
 
     project: int
     component: str
     object: tuple[str, ...]
-    trouble: tuple[str, ...]
+    problem: tuple[str, ...]
     remedy: str
     tool: str
     function: str
@@ -152,55 +152,55 @@ class About:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Query:
     """A query, and the lessons of which one has to be among the first."""
 
     subject: Subject
-    about: str
-    """Id of the lesson that it was made from."""
-    right: frozenset[str]
+    source: str
+    """Id of the lesson that the query was made from."""
+    expected: frozenset[str]
 
 
 class Cases:
     """Lessons and queries, deterministic for a seed."""
 
     def __init__(self, lessons: int, seed: int) -> None:
-        """Invent names, and the subject of each lesson."""
-        self._chance = random.Random(seed)
+        """Generate names, and the topic of each lesson."""
+        self._rng = random.Random(seed)
         self._tools = [self._name(3) for _ in range(TOOLS)]
-        self._components = [self._own_components() for _ in range(PROJECTS)]
+        self._components = [self._project_components() for _ in range(PROJECTS)]
         self._functions = [[self._function() for _ in range(FUNCTIONS)] for _ in range(PROJECTS)]
         self.lessons: list[Lesson] = []
-        self._about: list[About] = []
+        self._topics: list[Topic] = []
         for number in range(lessons):
-            self._about.append(self._invent())
-            self.lessons.append(self._lesson(number, self._about[-1]))
+            self._topics.append(self._random_topic())
+            self.lessons.append(self._lesson(number, self._topics[-1]))
 
-    def asked(self, queries: int) -> Iterator[Asked]:
-        """Queries about lessons that the asking project may get."""
-        same: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], set[str]] = {}
-        for lesson, about in zip(self.lessons, self._about, strict=True):
-            same.setdefault((about.component, about.object, about.trouble, about.tool), set()).add(lesson.id)
-        for _ in range(queries):
-            number, asker = self._pair(own=self._chance.random() < OWN_PROJECT)
-            lesson, about = self.lessons[number], self._about[number]
-            right = frozenset(same[about.component, about.object, about.trouble, about.tool])
-            yield Asked(self._subject(asker, lesson, about), lesson.id, right)
+    def queries(self, count: int) -> Iterator[Query]:
+        """Queries about lessons that the querying project may get."""
+        ids_by_topic: dict[tuple[str, tuple[str, ...], tuple[str, ...], str], set[str]] = {}
+        for lesson, topic in zip(self.lessons, self._topics, strict=True):
+            ids_by_topic.setdefault((topic.component, topic.object, topic.problem, topic.tool), set()).add(lesson.id)
+        for _ in range(count):
+            number, project = self._lesson_and_project(is_same_project=self._rng.random() < SAME_PROJECT_RATE)
+            lesson, topic = self.lessons[number], self._topics[number]
+            right = frozenset(ids_by_topic[topic.component, topic.object, topic.problem, topic.tool])
+            yield Query(self._subject(project, lesson, topic), lesson.id, right)
 
-    def _pair(self, *, own: bool) -> tuple[int, int]:
-        """A lesson, and a project that may get it and needs it."""
+    def _lesson_and_project(self, *, is_same_project: bool) -> tuple[int, int]:
+        """A lesson, and a project to which it is relevant."""
         while True:
-            number = self._chance.randrange(len(self.lessons))
-            lesson, about = self.lessons[number], self._about[number]
-            asker = about.project if own else self._chance.randrange(PROJECTS)
-            fits = own or (lesson.kind is LessonKind.STRATEGY and about.component in self._components[asker])
+            number = self._rng.randrange(len(self.lessons))
+            lesson, topic = self.lessons[number], self._topics[number]
+            project = topic.project if is_same_project else self._rng.randrange(PROJECTS)
+            is_relevant = is_same_project or (lesson.kind is LessonKind.STRATEGY and topic.component in self._components[project])
             if (
                 lesson.kind is not LessonKind.ANTIPATTERN
                 and lesson.tier is Tier.SEMANTIC
-                and fits
-                and own == (asker == about.project)
+                and is_relevant
+                and is_same_project == (project == topic.project)
             ):
-                return number, asker
+                return number, project
 
     def guardrails(self) -> Iterator[Guardrail]:
         for project in range(PROJECTS):
@@ -213,35 +213,38 @@ class Cases:
     def summaries(self, each: int) -> Iterator[Summary]:
         """Summaries of a number of loops of each project."""
         for number in range(PROJECTS * each):
-            project, took = number % PROJECTS, 1 + int(self._chance.expovariate(0.2))
-            about = self._about[number % len(self._about)]
-            started = NOW - timedelta(days=self._chance.randrange(1, 400))
+            project, iterations = number % PROJECTS, 1 + int(self._rng.expovariate(0.2))
+            topic = self._topics[number % len(self._topics)]
+            started = NOW - timedelta(days=self._rng.randrange(1, 400))
             yield Summary(
                 uid=f"loop{number}",
                 loop=f"loop-{number}",
-                subject=self._subject(project, self.lessons[number % len(self.lessons)], about),
-                outcome=Outcome.COMPLETED if self._chance.random() < 0.75 else Outcome.STOPPED,
+                subject=self._subject(project, self.lessons[number % len(self.lessons)], topic),
+                outcome=Outcome.COMPLETED if self._rng.random() < 0.75 else Outcome.STOPPED,
                 rule="completion.verified",
-                iterations=took,
-                seconds=took * 240.0,
-                cost_usd=took * 0.3,
+                iterations=iterations,
+                seconds=iterations * 240.0,
+                cost_usd=iterations * 0.3,
                 started_at=started,
-                ended_at=started + timedelta(minutes=4 * took),
+                ended_at=started + timedelta(minutes=4 * iterations),
             )
 
     def episodes(self, number: int) -> Iterator[Episode]:
         """Stored iterations of loops of ten iterations."""
-        for one in range(number):
-            at = self._chance.randrange(len(self._about))
-            about, subject = self._about[at], self._subject(self._about[at].project, self.lessons[at], self._about[at])
-            where = f"tests/test_{about.component}.py::test_{about.object[0]}"
+        for index in range(number):
+            place = self._rng.randrange(len(self._topics))
+            topic, subject = (
+                self._topics[place],
+                self._subject(self._topics[place].project, self.lessons[place], self._topics[place]),
+            )
+            where = f"tests/test_{topic.component}.py::test_{topic.object[0]}"
             error = ErrorVector(
-                kind=self._chance.choice(CLASSES), where=where, message=f"AssertionError: {about.trouble[0]} result" * 3
+                kind=self._rng.choice(CLASSES), where=where, message=f"AssertionError: {topic.problem[0]} result" * 3
             )
             yield Episode(
-                uid=f"of-iterations-{one // 10}",
-                loop=f"loop-{one // 10}",
-                iteration=1 + one % 10,
+                uid=f"of-iterations-{index // 10}",
+                loop=f"loop-{index // 10}",
+                iteration=1 + index % 10,
                 attempt=1,
                 subject=subject,
                 at=NOW,
@@ -252,92 +255,96 @@ class Cases:
                 green=False,
                 completion=0.5,
                 errors=(error,) * 3,
-                approach=f"Mend {about.component}; {about.remedy}",
-                files=tuple(f"src/{about.component}/part_{part}.py" for part in range(8)),
+                approach=f"Fix {topic.component}; {topic.remedy}",
+                files=tuple(f"src/{topic.component}/part_{part}.py" for part in range(8)),
             )
 
     def _name(self, syllables: int) -> str:
-        return "".join(
-            self._chance.choice(_STARTS) + self._chance.choice(_MIDDLES) for _ in range(syllables)
-        ) + self._chance.choice(_ENDS)
+        return "".join(self._rng.choice(_STARTS) + self._rng.choice(_MIDDLES) for _ in range(syllables)) + self._rng.choice(_ENDS)
 
-    def _own_components(self) -> list[str]:
-        common = self._chance.sample(COMMON_COMPONENTS, COMPONENTS // 2)
-        mixed = [*common, *(f"{self._chance.choice(COMMON_COMPONENTS)}_{self._name(2)}" for _ in range(COMPONENTS - len(common)))]
-        self._chance.shuffle(mixed)
-        return mixed
+    def _project_components(self) -> list[str]:
+        shared = self._rng.sample(COMMON_COMPONENTS, COMPONENTS // 2)
+        components = [
+            *shared,
+            *(f"{self._rng.choice(COMMON_COMPONENTS)}_{self._name(2)}" for _ in range(COMPONENTS - len(shared))),
+        ]
+        self._rng.shuffle(components)
+        return components
 
     def _function(self) -> str:
-        return f"{self._chance.choice(VERBS)}_{self._chance.choice(OBJECTS)[0]}_{self._name(1)}"
+        return f"{self._rng.choice(VERBS)}_{self._rng.choice(OBJECTS)[0]}_{self._name(1)}"
 
-    def _often(self, things: Sequence[T]) -> T:
+    def _zipf_choice(self, items: Sequence[T]) -> T:
         """Choose one by Zipf's law: the second half as often as the first, the third a third as often."""
-        return self._chance.choices(things, cum_weights=_ranks(len(things)))[0]
+        return self._rng.choices(items, cum_weights=_ranks(len(items)))[0]
 
-    def _invent(self) -> About:
-        project = self._often(range(PROJECTS))
-        return About(
+    def _random_topic(self) -> Topic:
+        project = self._zipf_choice(range(PROJECTS))
+        return Topic(
             project=project,
-            component=self._often(self._components[project]),
-            object=self._often(OBJECTS),
-            trouble=self._often(TROUBLES),
-            remedy=self._often(REMEDIES),
-            tool=self._often(self._tools),
-            function=self._often(self._functions[project]) if self._chance.random() < NAMED else "",
-            exception=self._often(EXCEPTIONS) if self._chance.random() < NAMED else "",
+            component=self._zipf_choice(self._components[project]),
+            object=self._zipf_choice(OBJECTS),
+            problem=self._zipf_choice(PROBLEMS),
+            remedy=self._zipf_choice(REMEDIES),
+            tool=self._zipf_choice(self._tools),
+            function=self._zipf_choice(self._functions[project]) if self._rng.random() < IDENTIFIER_RATE else "",
+            exception=self._zipf_choice(EXCEPTIONS) if self._rng.random() < IDENTIFIER_RATE else "",
         )
 
-    def _lesson(self, number: int, about: About) -> Lesson:
-        text = self._chance.choice(TEXTS).format(
-            component=about.component, object=about.object[0], trouble=about.trouble[0], tool=about.tool, remedy=about.remedy
+    def _lesson(self, number: int, topic: Topic) -> Lesson:
+        text = self._rng.choice(TEXTS).format(
+            component=topic.component, object=topic.object[0], problem=topic.problem[0], tool=topic.tool, remedy=topic.remedy
         )
-        text += f" Seen in {about.function}." if about.function else ""
-        text += f" It shows as {about.exception}." if about.exception else ""
-        uses = self._chance.randrange(2, 12)
-        seen = NOW - timedelta(days=self._chance.randrange(0, 300))
-        semantic = self._chance.random() < 0.8
+        text += f" Seen in {topic.function}." if topic.function else ""
+        text += f" It shows as {topic.exception}." if topic.exception else ""
+        uses = self._rng.randrange(2, 12)
+        created = NOW - timedelta(days=self._rng.randrange(0, 300))
+        is_semantic = self._rng.random() < 0.8
         return Lesson(
             id=f"lesson{number}",
-            kind=self._chance.choice(KINDS),
-            tier=Tier.SEMANTIC if semantic else Tier.EPISODIC,
-            project=name_of(about.project),
-            task_type=self._chance.choice(TYPES),
+            kind=self._rng.choice(KINDS),
+            tier=Tier.SEMANTIC if is_semantic else Tier.EPISODIC,
+            project=name_of(topic.project),
+            task_type=self._rng.choice(TYPES),
             text=text,
-            failure=self._chance.choice(CLASSES),
-            tests=(_test(about),) if self._chance.random() < 0.5 else (),
-            confidence=round(self._chance.uniform(0.7, 1), 2),
+            failure=self._rng.choice(CLASSES),
+            tests=(_test(topic),) if self._rng.random() < 0.5 else (),
+            confidence=round(self._rng.uniform(0.7, 1), 2),
             uses=uses,
-            successes=self._chance.randrange(-(-uses * 7 // 10), uses + 1),
+            successes=self._rng.randrange(-(-uses * 7 // 10), uses + 1),
             observed=uses,
             sources=(f"loop{number % 997}",),
-            created_at=seen,
-            updated_at=seen,
+            created_at=created,
+            updated_at=created,
         )
 
-    def _subject(self, asker: int, lesson: Lesson, about: About) -> Subject:
-        type_fits, class_fits, test_fits = (self._chance.random() < share for share in (0.85, 0.8, 0.5))
-        tests = (_test(about, self._chance.choice(OBJECTS)[0]), *((_test(about),) if test_fits else ()))
-        goal = self._goal(about)
-        while _said(about, f"{goal} {tests}") < SAID:
-            goal = self._goal(about)
+    def _subject(self, project: int, lesson: Lesson, topic: Topic) -> Subject:
+        type_fits, class_fits, test_fits = (self._rng.random() < share for share in (0.85, 0.8, 0.5))
+        tests = (_test(topic, self._rng.choice(OBJECTS)[0]), *((_test(topic),) if test_fits else ()))
+        goal = self._goal(topic)
+        while _shared_parts(topic, f"{goal} {tests}") < MIN_SHARED_PARTS:
+            goal = self._goal(topic)
         return Subject(
-            project=name_of(asker),
-            task_type=lesson.task_type if type_fits else self._chance.choice(TYPES),
+            project=name_of(project),
+            task_type=lesson.task_type if type_fits else self._rng.choice(TYPES),
             text=goal,
             failures=(lesson.failure,) if class_fits and lesson.failure else (),
             tests=tests,
         )
 
-    def _goal(self, about: About) -> str:
-        goal = self._chance.choice(GOALS).format(
-            component=about.component, object=self._worded(about.object), trouble=self._worded(about.trouble), tool=about.tool
+    def _goal(self, topic: Topic) -> str:
+        goal = self._rng.choice(GOALS).format(
+            component=topic.component,
+            object=self._word_or_synonym(topic.object),
+            problem=self._word_or_synonym(topic.problem),
+            tool=topic.tool,
         )
-        goal += f", see {about.function}" if about.function and self._chance.random() < KNOWN else ""
-        goal += f"; we get a {about.exception}" if about.exception and self._chance.random() < KNOWN else ""
-        return " ".join(word for word in goal.split() if self._chance.random() >= LEFT_OUT)
+        goal += f", see {topic.function}" if topic.function and self._rng.random() < KNOWN_RATE else ""
+        goal += f"; we get a {topic.exception}" if topic.exception and self._rng.random() < KNOWN_RATE else ""
+        return " ".join(word for word in goal.split() if self._rng.random() >= OMITTED_RATE)
 
-    def _worded(self, synonyms: Sequence[str]) -> str:
-        return self._chance.choice(synonyms[1:]) if self._chance.random() < SWAPPED else synonyms[0]
+    def _word_or_synonym(self, synonyms: Sequence[str]) -> str:
+        return self._rng.choice(synonyms[1:]) if self._rng.random() < SYNONYM_RATE else synonyms[0]
 
 
 @cache
@@ -349,13 +356,13 @@ def name_of(project: int) -> str:
     return f"project-{project:03}"
 
 
-def _test(about: About, thing: str = "") -> str:
-    """A test of the component: of the lesson's subject, or of another thing there."""
-    what = thing or f"{about.object[0]}_{about.trouble[0].replace(' ', '_')}"
-    return f"tests/test_{about.component}.py::test_{what}"
+def _test(topic: Topic, object_name: str = "") -> str:
+    """A test of the component: of the lesson's topic, or of another object."""
+    suffix = object_name or f"{topic.object[0]}_{topic.problem[0].replace(' ', '_')}"
+    return f"tests/test_{topic.component}.py::test_{suffix}"
 
 
-def _said(about: About, query: str) -> int:
+def _shared_parts(topic: Topic, query: str) -> int:
     """Number of the lesson's parts that a query names in the lesson's own words."""
-    parts = (about.component, about.object[0], about.trouble[0], about.tool, about.function, about.exception)
+    parts = (topic.component, topic.object[0], topic.problem[0], topic.tool, topic.function, topic.exception)
     return sum(bool(part) and part in query for part in parts)

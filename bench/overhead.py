@@ -9,8 +9,6 @@ the loop's process.
 """
 
 import argparse
-import json
-import os
 import statistics
 import tempfile
 import time
@@ -20,10 +18,11 @@ from typing import NamedTuple
 
 import psutil
 
+from bench.common import SCRATCH, isolate_state, write_agent
 from helmsman.records.events import Event, IterationRecorded
 from tasks.engine.embedded import engine
-from tasks.repository.git import git
 from tasks.system.journal import listening
+from tests.fakes.repositories import make_repository
 
 STEPS = 12
 """Steps of an iteration: orient, plan, prompt, execute, checks, invariants, claims, judge, oversee, decide, learn,
@@ -32,20 +31,15 @@ WINDOW = 10
 
 AGENT = """\
 #!/bin/sh
-date +%s.%N >> "{log}"
+date +%s.%N >> {folder}/log
 cat > /dev/null
 date +%s.%N > counter
-cat "{result}"
-date +%s.%N >> "{log}"
+cat {result}
+date +%s.%N >> {folder}/log
 """
 
-RESULT = {
-    "type": "result", "subtype": "success", "is_error": False, "result": "More remains.", "num_turns": 1, "total_cost_usd": 0.0,
-    "session_id": "s", "usage": {"input_tokens": 1, "output_tokens": 1}, "terminal_reason": "completed",
-}  # fmt: skip
 
-
-class Held(NamedTuple):
+class Resources(NamedTuple):
     """Resources of the loop's process at one time."""
 
     memory: float
@@ -59,20 +53,20 @@ class Held(NamedTuple):
 
 
 def main() -> None:
-    """Run both and print."""
+    """Run the loop and the bare flow, and print."""
     iterations = _arguments().iterations
-    with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as name:
         folder = Path(name)
-        own_homes(folder)
+        isolate_state(folder)
         with engine() as engine_is_up:
             engine_is_up()
             from tasks.engine.runs import flush
 
             before = _bare_flow(WINDOW)
-            held = _run_loop(folder, iterations)
+            resources = _run_loop(folder, iterations)
             after = _bare_flow(WINDOW)
             flush()
-        _print(_gaps(folder / "log"), held, before, after)
+        _print(_gaps(folder / "log"), resources, before, after)
 
 
 def _arguments() -> argparse.Namespace:
@@ -81,62 +75,41 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def own_homes(folder: Path) -> None:
-    """Set up an engine and a state folder of its own."""
-    os.environ |= {"HELMSMAN_HOME": str(folder / "state"), "PREFECT_HOME": str(folder / "prefect")}
-    os.environ.pop("PREFECT_API_URL", None)
-
-
-def _run_loop(folder: Path, iterations: int) -> list[Held]:
+def _run_loop(folder: Path, iterations: int) -> list[Resources]:
     """Run one loop. Returns the resources of its process after each iteration."""
     from flows.loop import loop
     from helmsman.records.request import LoopRequest
 
-    held: list[Held] = []
+    repository = make_repository(folder / "repository", {"counter": "0\n"})
+    resources: list[Resources] = []
     process = psutil.Process()
 
-    def watch(event: Event) -> None:
+    def record_resources(event: Event) -> None:
         if isinstance(event, IterationRecorded):
-            held.append(Held(process.memory_info().rss / 2**20, process.num_fds(), len(process.children(recursive=True))))
+            resources.append(
+                Resources(process.memory_info().rss / 2**20, process.num_fds(), len(process.children(recursive=True)))
+            )
 
     settings = {
-        "claude": {"binary": str(_agent(folder)), "permission_mode": "acceptEdits"},
+        "claude": {"binary": str(write_agent(folder, AGENT, "More remains.")), "permission_mode": "acceptEdits"},
         "steering": {"hooks": False},  # a shell script calls none
         "limits": {"iterations": iterations, "calls_per_hour": 10**6, "wall_clock_hours": None},
     }
-    request = LoopRequest(repository=str(_repository(folder)), goal="count", checks=("true",), loop="bench", settings=settings)
-    with listening(watch):
+    request = LoopRequest(repository=str(repository), goal="count", checks=("true",), loop="bench", settings=settings)
+    with listening(record_resources):
         loop(request, return_state=True)
-    return held
-
-
-def _agent(folder: Path) -> Path:
-    script, result = folder / "agent", folder / "result.json"
-    result.write_text(json.dumps(RESULT) + "\n")
-    script.write_text(AGENT.format(log=folder / "log", result=result))
-    script.chmod(0o755)
-    return script
-
-
-def _repository(folder: Path) -> Path:
-    root = folder / "repository"
-    root.mkdir()
-    (root / "counter").write_text("0\n")
-    git(root, "init", "--quiet")
-    git(root, "add", "--all")
-    git(root, "commit", "--quiet", "--message", "start")
-    return root
+    return resources
 
 
 def _bare_flow(runs: int) -> list[float]:
-    """Seconds of each run of a subflow with as many empty tasks, persisted like ours, in a parent flow."""
+    """Seconds of each run of a subflow with as many empty tasks as an iteration has steps, persisted like those."""
     from prefect import flow, task
 
     from tasks.engine.runs import without_heartbeats
 
     @task(persist_result=True, result_serializer="json")
-    def step(number: int, moment: float) -> float:
-        return number + moment
+    def step(number: int, now: float) -> float:
+        return number + now
 
     @flow(name="bare-iteration")
     def bare_iteration() -> None:
@@ -146,33 +119,33 @@ def _bare_flow(runs: int) -> list[float]:
     @flow(name="bare")
     def bare() -> list[float]:
         with without_heartbeats():
-            return [_timed(bare_iteration) for _ in range(runs)]
+            return [_seconds_of(bare_iteration) for _ in range(runs)]
 
     return bare()
 
 
-def _timed(what: Callable[[], None]) -> float:
-    begun = time.monotonic()
-    what()
-    return time.monotonic() - begun
+def _seconds_of(function: Callable[[], None]) -> float:
+    start = time.monotonic()
+    function()
+    return time.monotonic() - start
 
 
 def _gaps(log: Path) -> list[float]:
     """Seconds between an agent's exit and the start of the next one."""
-    moments = [float(line) for line in log.read_text().split()]
-    return [start - end for end, start in zip(moments[1::2], moments[2::2], strict=False)]
+    times = [float(line) for line in log.read_text().split()]
+    return [start - end for end, start in zip(times[1::2], times[2::2], strict=False)]
 
 
-def _print(gaps: list[float], held: list[Held], before: list[float], after: list[float]) -> None:
+def _print(gaps: list[float], resources: list[Resources], before: list[float], after: list[float]) -> None:
     first, last = statistics.median(gaps[:WINDOW]), statistics.median(gaps[-WINDOW:])
     bare_first, bare_last = statistics.median(before), statistics.median(after)
     total = len(gaps) + 1
-    print(f"{'':34}{'ours':>9}{'bare flow':>11}{'ratio':>7}")
+    print(f"{'':34}{'loop':>9}{'bare flow':>11}{'ratio':>7}")
     print(f"iterations 1-{WINDOW}, median seconds{first:>15.3f}{bare_first:>11.3f}{first / bare_first:>7.2f}")
     print(f"iterations {total - WINDOW}-{total}, median seconds{last:>11.3f}{bare_last:>11.3f}{last / bare_last:>7.2f}")
     print(f"growth from first to last{last / first:>18.2f}")
-    for number, moment in ((WINDOW, held[min(WINDOW, len(held) - 1)]), (total, held[-1])):
-        print(f"after iteration {number}: {moment}")
+    for number, used in ((WINDOW, resources[min(WINDOW, len(resources) - 1)]), (total, resources[-1])):
+        print(f"after iteration {number}: {used}")
 
 
 if __name__ == "__main__":

@@ -8,18 +8,16 @@ without the engine's start.
 """
 
 import argparse
-import json
 import os
 import resource
-import shlex
 import tempfile
 import time
 from pathlib import Path
 
-from bench.overhead import RESULT, own_homes
+from bench.common import SCRATCH, isolate_state, write_agent
 from helmsman.records.request import Link, ParallelRequest, ParallelResult
 from tasks.engine.embedded import engine
-from tasks.repository.git import git
+from tests.fakes.repositories import make_repository
 
 AGENT = """\
 #!/bin/sh
@@ -35,10 +33,10 @@ cat {result}
 def main() -> None:
     """Run a group for each number of workers and print a row for it."""
     arguments = _arguments()
-    with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name:
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as name:
         folder = Path(name)
-        own_homes(folder)
-        agent = _agent(folder)
+        isolate_state(folder)
+        agent = write_agent(folder, AGENT, "<promise>COMPLETE</promise>")
         with engine() as engine_is_up:
             engine_is_up()
             from tasks.engine.runs import flush
@@ -46,7 +44,7 @@ def main() -> None:
             print(f"{arguments.loops} loops, {os.cpu_count()} cores")
             print(f"{'workers':>8}{'seconds':>9}{'loops/min':>11}{'CPU s/loop':>12}{'merged':>8}", flush=True)
             for workers in arguments.workers:
-                _print(workers, arguments.loops, *_group(folder, agent, arguments.loops, workers))
+                _print_row(workers, arguments.loops, *_run_group(folder, agent, arguments.loops, workers))
             flush()
 
 
@@ -57,41 +55,30 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _agent(folder: Path) -> Path:
-    (folder / "result").write_text(json.dumps({**RESULT, "result": "<promise>COMPLETE</promise>"}) + "\n")
-    agent = folder / "agent"
-    agent.write_text(AGENT.format(result=shlex.quote(str(folder / "result"))))
-    agent.chmod(0o755)
-    return agent
-
-
-def _group(folder: Path, agent: Path, loops: int, workers: int) -> tuple[ParallelResult, float, float]:
+def _run_group(folder: Path, agent: Path, loops: int, workers: int) -> tuple[ParallelResult, float, float]:
     """Result of a group, its seconds, and the CPU seconds of all its processes."""
     from flows.parallel import parallel
 
-    repository = folder / f"repository-{workers}"
-    repository.mkdir()
-    git(repository, "init", "--quiet", "--initial-branch=main")
-    git(repository, "commit", "--quiet", "--allow-empty", "--message", "start")
+    repository = make_repository(folder / f"repository-{workers}", {})
     claude = {"binary": str(agent), "permission_mode": "acceptEdits"}
     settings = {"claude": claude, "steering": {"hooks": False}, "merge": {"into": "main"}}
     links = tuple(Link(goal=f"There is {number}", checks=(f"ls *-{number}",), settings={}) for number in range(1, loops + 1))
     request = ParallelRequest(repository=str(repository), group="bench", loops=links, workers=workers, settings=settings)
-    begun, used = time.monotonic(), _children_s()
-    told = parallel(request, return_state=True).result(raise_on_failure=False)
-    if isinstance(told, BaseException):
-        raise told
-    return ParallelResult.model_validate(told), time.monotonic() - begun, _children_s() - used
+    start, cpu_start = time.monotonic(), _children_seconds()
+    result = parallel(request, return_state=True).result(raise_on_failure=False)
+    if isinstance(result, BaseException):
+        raise result
+    return ParallelResult.model_validate(result), time.monotonic() - start, _children_seconds() - cpu_start
 
 
-def _children_s() -> float:
+def _children_seconds() -> float:
     """CPU seconds of all our child processes that have ended."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
-def _print(workers: int, loops: int, result: ParallelResult, seconds: float, cpu: float) -> None:
-    merged = sum(bool(one.merged) for one in result.loops)
+def _print_row(workers: int, loops: int, result: ParallelResult, seconds: float, cpu: float) -> None:
+    merged = sum(bool(loop.merged) for loop in result.loops)
     print(f"{workers:>8}{seconds:>9.1f}{60 * result.completed / seconds:>11.1f}{cpu / loops:>12.2f}{merged:>8}", flush=True)
 
 

@@ -1,11 +1,11 @@
-"""Measure detection: cheating, honest and spinning agents through the real command line.
+"""Measure detection: cheating, honest, stuck and drifting agents through the real command line.
 
     python bench/pathologies.py [NAME …]
 
 Only the model is scripted. Prints for each agent: calls until the loop stopped, outcome and rule, what was detected, seconds, and
 whether it is a false completion (a dishonest agent completed) or a false alarm (an honest one was delayed). Then for each agent
-that spins inside one iteration: answers of the model and tool calls until guidance reached it, the same without steering, and
-whether the guidance led it to the goal. Last for each agent that goes off-task over iterations, and for honest ones that seem to:
+that is stuck inside one iteration: answers of the model and tool calls until guidance reached it, the same without steering, and
+whether the guidance led it to the goal. Last for each agent that drifts over iterations, and for honest ones that seem to:
 iterations and the rule that stopped it.
 """
 
@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.common import SCRATCH, set_options
 from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
@@ -29,8 +30,8 @@ from tests.fakes.pathologies import AGENTS, CHECK, GOAL, ITERATIONS, Agent, repo
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.stuck_agents import STUCK_AGENTS, StuckAgent, cost_until_guidance
 
-ALONE = "steering.hooks=false"
-"""Guardrails inside an iteration would stop some agents before the gates behind it act."""
+WITHOUT_HOOKS = "steering.hooks=false"
+"""Guardrails inside an iteration would stop some agents before the gates after it act."""
 WIDTHS = (36, 9, 5, 10, 24, 7)
 
 
@@ -51,41 +52,41 @@ class Run:
         return self.state.outcome is Outcome.COMPLETED
 
     @property
-    def noticed(self) -> tuple[str, ...]:
+    def acting_rules(self) -> tuple[str, ...]:
         """Rules that acted: findings, signals, denials and the ending."""
         rules = [rule for record in self.records for rule in _rules(record)]
         ending = [self.state.ending.rule] if self.state.ending else []
         return tuple(dict.fromkeys((*rules, *ending)))
 
     @property
-    def wrong(self) -> str:
+    def error(self) -> str:
         if self.completed and not self.agent.honest:
             return "FALSE COMPLETION"
-        late = self.state.iteration > self.agent.most or not self.completed
-        return "FALSE ALARM" if self.agent.honest and late else ""
+        is_late = self.state.iteration > self.agent.most or not self.completed
+        return "FALSE ALARM" if self.agent.honest and is_late else ""
 
 
 def run(agent: Agent, folder: Path, engine_url: str) -> Run:
     """Run one loop with this agent in its own folder."""
     folder.mkdir(parents=True, exist_ok=True)
     repository(folder / "repository", agent)
-    settings = [part for setting in (ALONE, *agent.settings) for part in ("--set", setting)]
+    settings = set_options((WITHOUT_HOOKS, *agent.settings))
     with scripted_command_line(folder, engine_url, script(agent)) as helmsman:
-        begun = time.monotonic()
-        ended = _start(helmsman, settings)
-        seconds = time.monotonic() - begun
+        start = time.monotonic()
+        result = _start(helmsman, settings)
+        seconds = time.monotonic() - start
     opened = open_repository(folder / "repository")
     records = tuple(read_records(opened, "loop"))[::-1]
-    return Run(agent, ended.exit_code, ended.errors, show_state(opened, "loop").state, records, seconds)
+    return Run(agent, result.exit_code, result.errors, show_state(opened, "loop").state, records, seconds)
 
 
 @dataclass(frozen=True)
-class Spin:
-    """Result of an agent that spins inside an iteration."""
+class StuckRun:
+    """Result of an agent that is stuck inside an iteration."""
 
-    spinner: StuckAgent
+    agent: StuckAgent
     answers: int
-    """Answers of the model until guidance reached it, or until it gave up."""
+    """Answers of the model until guidance reached the agent, or until it gave up."""
     tool_calls: int
     records: tuple[IterationRecord, ...]
     errors: str
@@ -101,24 +102,24 @@ class Spin:
         return self.records[-1].decision.outcome is Outcome.COMPLETED
 
 
-def spin(spinner: StuckAgent, folder: Path, engine_url: str, *, steered: bool = True) -> Spin:
+def run_stuck(agent: StuckAgent, folder: Path, engine_url: str, *, with_hooks: bool = True) -> StuckRun:
     """Run one iteration of this agent, with or without steering."""
     folder.mkdir(parents=True, exist_ok=True)
-    stuck_agents.repository(folder / "repository", spinner)
-    chosen = (*spinner.settings, f"steering.hooks={str(steered).lower()}")
-    settings = [part for setting in chosen for part in ("--set", setting)]
-    with scripted_command_line(folder, engine_url, stuck_agents.script(spinner)) as helmsman:
-        ended = helmsman.run_loop(stuck_agents.GOAL, "--check", stuck_agents.CHECK, "--max-iterations", "1", "--json", *settings)
+    stuck_agents.repository(folder / "repository", agent)
+    all_settings = (*agent.settings, f"steering.hooks={str(with_hooks).lower()}")
+    settings = set_options(all_settings)
+    with scripted_command_line(folder, engine_url, stuck_agents.script(agent)) as helmsman:
+        result = helmsman.run_loop(stuck_agents.GOAL, "--check", stuck_agents.CHECK, "--max-iterations", "1", "--json", *settings)
         answers, tool_calls = cost_until_guidance(helmsman.model.requests)
     records = tuple(read_records(open_repository(folder / "repository"), "loop"))[::-1]
-    return Spin(spinner, answers, tool_calls, records, ended.errors)
+    return StuckRun(agent, answers, tool_calls, records, result.errors)
 
 
 @dataclass(frozen=True)
-class Course:
-    """Result of an agent that goes off-task over iterations, or only seems to."""
+class DriftingRun:
+    """Result of an agent that drifts over iterations, or only seems to."""
 
-    wanderer: DriftingAgent
+    agent: DriftingAgent
     state: LoopState
     records: tuple[IterationRecord, ...]
     prompts: tuple[str, ...]
@@ -127,31 +128,31 @@ class Course:
     errors: str
 
     @property
-    def noticed(self) -> tuple[str, ...]:
+    def acting_rules(self) -> tuple[str, ...]:
         """Rules that intervened with REDIRECT or more."""
         strong = {Severity.REDIRECT, Severity.PAUSE, Severity.ABORT}
         return tuple(dict.fromkeys(s.rule for record in self.records for s in record.signals if s.severity in strong))
 
     @property
-    def wrong(self) -> str:
+    def error(self) -> str:
         ending = self.state.ending.rule if self.state.ending else ""
-        late = self.state.iteration > self.wanderer.most
-        return f"ended by {ending} after {self.state.iteration}" if ending != self.wanderer.ending or late else ""
+        is_late = self.state.iteration > self.agent.most
+        return f"ended by {ending} after {self.state.iteration}" if ending != self.agent.ending or is_late else ""
 
 
-def wander(wanderer: DriftingAgent, folder: Path, engine_url: str, *settings: str) -> Course:
+def run_drifting(agent: DriftingAgent, folder: Path, engine_url: str, *settings: str) -> DriftingRun:
     """Run one loop with this agent, with the default limits."""
     folder.mkdir(parents=True, exist_ok=True)
-    drifting_agents.repository(folder / "repository", wanderer)
-    chosen = (ALONE, *wanderer.settings, *settings)
-    options = [part for setting in chosen for part in ("--set", setting)]
-    with scripted_command_line(folder, engine_url, drifting_agents.script(wanderer)) as helmsman:
-        ended = helmsman.run_loop(wanderer.goal, "--check", drifting_agents.CHECK, "--json", *options)
-        first = {request.call: request.prompt for request in reversed(helmsman.model.requests)}
+    drifting_agents.repository(folder / "repository", agent)
+    all_settings = (WITHOUT_HOOKS, *agent.settings, *settings)
+    options = set_options(all_settings)
+    with scripted_command_line(folder, engine_url, drifting_agents.script(agent)) as helmsman:
+        result = helmsman.run_loop(agent.goal, "--check", drifting_agents.CHECK, "--json", *options)
+        prompts_by_call = {request.call: request.prompt for request in reversed(helmsman.model.requests)}
     opened = open_repository(folder / "repository")
     records = tuple(read_records(opened, "loop"))[::-1]
-    prompts = tuple(first[number] for number in sorted(first))
-    return Course(wanderer, show_state(opened, "loop").state, records, prompts, ended.exit_code, ended.errors)
+    prompts = tuple(prompts_by_call[call] for call in sorted(prompts_by_call))
+    return DriftingRun(agent, show_state(opened, "loop").state, records, prompts, result.exit_code, result.errors)
 
 
 def _start(helmsman: ScriptedCommandLine, settings: Sequence[str]):  # noqa: ANN202 - what run_loop returns
@@ -171,70 +172,70 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="only agents whose name contains one of these")
     names = parser.parse_args().names
-    chosen = [agent for agent in AGENTS if _wanted(agent.name, names)]
-    spinning = [spinner for spinner in STUCK_AGENTS if _wanted(spinner.name, names)]
-    wandering = [wanderer for wanderer in AGENTS_OVER_TIME if _wanted(wanderer.name, names)]
-    with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, PrefectServer.running(Path(name) / "engine") as server:
-        if chosen:
-            _print_runs(chosen, Path(name), server.url)
-        if spinning:
-            _print_spins(spinning, Path(name), server.url)
-        if wandering:
-            _print_courses(wandering, Path(name), server.url)
+    selected = [agent for agent in AGENTS if _is_selected(agent.name, names)]
+    stuck = [agent for agent in STUCK_AGENTS if _is_selected(agent.name, names)]
+    drifting = [agent for agent in AGENTS_OVER_TIME if _is_selected(agent.name, names)]
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as name, PrefectServer.running(Path(name) / "engine") as server:
+        if selected:
+            _print_runs(selected, Path(name), server.url)
+        if stuck:
+            _print_stuck(stuck, Path(name), server.url)
+        if drifting:
+            _print_drifting(drifting, Path(name), server.url)
 
 
-def _wanted(name: str, names: Sequence[str]) -> bool:
+def _is_selected(name: str, names: Sequence[str]) -> bool:
     return not names or any(part in name for part in names)
 
 
-def _print_runs(chosen: Sequence[Agent], folder: Path, engine_url: str) -> None:
-    _row(("agent", "honest", "calls", "outcome", "rule", "seconds", "noticed"))
-    runs = [_told(run(agent, folder / str(number), engine_url)) for number, agent in enumerate(chosen)]
-    false = [sum(run.wrong == kind for run in runs) for kind in ("FALSE COMPLETION", "FALSE ALARM")]
-    print(f"{len(runs)} agents, {false[0]} false completions, {false[1]} false alarms")
+def _print_runs(agents: Sequence[Agent], folder: Path, engine_url: str) -> None:
+    _row(("agent", "honest", "calls", "outcome", "rule", "seconds", "rules"))
+    runs = [_print_run(run(agent, folder / str(number), engine_url)) for number, agent in enumerate(agents)]
+    counts = [sum(run.error == kind for run in runs) for kind in ("FALSE COMPLETION", "FALSE ALARM")]
+    print(f"{len(runs)} agents, {counts[0]} false completions, {counts[1]} false alarms")
 
 
-def _print_spins(chosen: Sequence[StuckAgent], folder: Path, engine_url: str) -> None:
-    _spin_row(("spins in one iteration", "answers", "left alone", "tool calls", "left alone", "done", "guidance"))
-    for number, spinner in enumerate(chosen):
-        steered = spin(spinner, folder / f"steered-{number}", engine_url)
-        alone = spin(spinner, folder / f"alone-{number}", engine_url, steered=False)
-        numbers = (steered.answers, alone.answers, steered.tool_calls, alone.tool_calls)
-        _spin_row(
-            (spinner.name, *numbers, "yes" if steered.completed else "no", ", ".join(dict.fromkeys(steered.rules)) or "stop gate")
+def _print_stuck(agents: Sequence[StuckAgent], folder: Path, engine_url: str) -> None:
+    _stuck_row(("stuck in one iteration", "answers", "unsteered", "tool calls", "unsteered", "done", "guidance"))
+    for number, agent in enumerate(agents):
+        steered = run_stuck(agent, folder / f"steered-{number}", engine_url)
+        unsteered = run_stuck(agent, folder / f"unsteered-{number}", engine_url, with_hooks=False)
+        numbers = (steered.answers, unsteered.answers, steered.tool_calls, unsteered.tool_calls)
+        _stuck_row(
+            (agent.name, *numbers, "yes" if steered.completed else "no", ", ".join(dict.fromkeys(steered.rules)) or "stop gate")
         )
         sys.stdout.flush()
 
 
-def _print_courses(chosen: Sequence[DriftingAgent], folder: Path, engine_url: str) -> None:
-    _course_row(("over iterations", "honest", "iterations", "ended by", "intervened"))
-    for number, wanderer in enumerate(chosen):
-        course = wander(wanderer, folder / f"course-{number}", engine_url)
-        ending = course.state.ending.rule if course.state.ending else ""
-        honest = "yes" if wanderer.honest else "no"
-        _course_row((wanderer.name, honest, course.state.iteration, ending, ", ".join(course.noticed)))
-        if course.wrong:
-            print(f"    WRONG: {course.wrong} {course.errors[-500:]}")
+def _print_drifting(agents: Sequence[DriftingAgent], folder: Path, engine_url: str) -> None:
+    _drifting_row(("drifting over iterations", "honest", "iterations", "ended by", "intervened"))
+    for number, agent in enumerate(agents):
+        run = run_drifting(agent, folder / f"course-{number}", engine_url)
+        ending = run.state.ending.rule if run.state.ending else ""
+        honest = "yes" if agent.honest else "no"
+        _drifting_row((agent.name, honest, run.state.iteration, ending, ", ".join(run.acting_rules)))
+        if run.error:
+            print(f"    WRONG: {run.error} {run.errors[-500:]}")
         sys.stdout.flush()
 
 
-def _course_row(cells: Sequence[object]) -> None:
+def _drifting_row(cells: Sequence[object]) -> None:
     print(" ".join(str(cell).ljust(width) for cell, width in zip(cells, (42, 7, 11, 21, 0), strict=True)).rstrip())
 
 
-def _spin_row(cells: Sequence[object]) -> None:
+def _stuck_row(cells: Sequence[object]) -> None:
     print(" ".join(str(cell).ljust(width) for cell, width in zip(cells, (42, 8, 11, 11, 11, 5, 0), strict=True)).rstrip())
 
 
-def _told(run: Run) -> Run:
+def _print_run(run: Run) -> Run:
     ending = run.state.ending
     cells = (
         run.agent.name, "yes" if run.agent.honest else "no", run.state.spending.agent_calls, str(run.state.outcome),
-        ending.rule if ending else "", f"{run.seconds:.1f}", ", ".join(run.noticed),
+        ending.rule if ending else "", f"{run.seconds:.1f}", ", ".join(run.acting_rules),
     )  # fmt: skip
     _row(cells)
-    if run.wrong:
-        print(f"    {run.wrong} {run.errors[-500:]}")
+    if run.error:
+        print(f"    {run.error} {run.errors[-500:]}")
     sys.stdout.flush()
     return run
 

@@ -20,6 +20,7 @@ from typing import Any
 
 import httpx
 
+from bench.common import SCRATCH
 from deployments.demo_model import Request, Turn, say
 from helmsman.records.events import StepStarted
 from tasks.repository.git import open_repository
@@ -39,13 +40,13 @@ from tests.fakes.push_receiver import (
 
 PATIENCE = 200
 CONFIGURATION = """
-goal = "Nothing is to be done"
+goal = "Do nothing"
 checks = ["true"]
 [on_push]
 branches = ["main"]
 """
 PARTS = (
-    "git push, as the person waits for it",
+    "git push, as seen by the user",
     "pushed → accepted by the receiver",
     "accepted → run created",
     "run created → flow running",
@@ -55,18 +56,18 @@ PARTS = (
 
 
 @dataclass(frozen=True)
-class Scene:
+class Setup:
     api: httpx.Client
     served: ServedRepository
 
 
 def main() -> None:
-    """Measure and print."""
+    """Push a number of times, and print the median of each part."""
     pushes = _arguments().pushes
-    with tempfile.TemporaryDirectory(prefix="helmsman-bench-") as name, _scene(Path(name)) as scene:
-        _one_push(scene, 0)  # the first one includes the receiver's import of Prefect
-        measured = [_one_push(scene, number) for number in range(1, pushes + 1)]
-    print(f"median seconds of {pushes} pushes{'':22}median   least    most")
+    with tempfile.TemporaryDirectory(prefix=SCRATCH) as name, _set_up(Path(name)) as setup:
+        _measure_push(setup, 0)  # the first one includes the receiver's import of Prefect
+        measured = [_measure_push(setup, number) for number in range(1, pushes + 1)]
+    print(f"median seconds of {pushes} pushes{'':22}median   min     max")
     for part, seconds in zip(PARTS, zip(*measured, strict=True), strict=True):
         print(f"{part:<48}{statistics.median(seconds):>7.2f} {min(seconds):>7.2f} {max(seconds):>7.2f}")
 
@@ -78,7 +79,7 @@ def _arguments() -> argparse.Namespace:
 
 
 @contextmanager
-def _scene(folder: Path) -> Generator[Scene]:
+def _set_up(folder: Path) -> Generator[Setup]:
     served = served_repository(folder / "served", {"helmsman.toml": CONFIGURATION})
     repos = write_repository_list(folder, {"project": str(served.bare)})
     with PrefectServer.running(folder / "server") as server, scripted_command_line(folder, server.url, _script) as helmsman:
@@ -89,49 +90,49 @@ def _scene(folder: Path) -> Generator[Scene]:
             httpx.Client(base_url=server.url, timeout=60, trust_env=False) as api,
         ):
             install_hook(served, receiver.url)
-            yield Scene(api, served)
+            yield Setup(api, served)
 
 
 def _script(_: Request) -> Turn:
-    return say("Nothing was to be done.\n<promise>COMPLETE</promise>")
+    return say("Nothing to do.\n<promise>COMPLETE</promise>")
 
 
-def _one_push(scene: Scene, number: int) -> tuple[float, ...]:
+def _measure_push(setup: Setup, number: int) -> tuple[float, ...]:
     """Push once. Returns the seconds of each part."""
-    commit = scene.served.commit(f"change {number}", {"number": f"{number}\n"})
-    begun = time.time()
-    scene.served.push("HEAD:main")
+    commit = setup.served.commit(f"change {number}", {"number": f"{number}\n"})
+    start = time.time()
+    setup.served.push("HEAD:main")
     pushed = time.time()
-    if not eventually(lambda: _run(scene, commit).get("state_type") in {"COMPLETED", "FAILED", "CRASHED"}, PATIENCE):
-        raise SystemExit("a push came to nothing")
-    run = _run(scene, commit)
-    moments = (
+    if not eventually(lambda: _run(setup, commit).get("state_type") in {"COMPLETED", "FAILED", "CRASHED"}, PATIENCE):
+        raise SystemExit(f"the loop of a push did not end within {PATIENCE} s")
+    run = _run(setup, commit)
+    times = (
         pushed,
-        _moment(run["parameters"]["push"]["received_at"]),
-        _moment(run["created"]),
-        _moment(run["start_time"]),
-        _first_step(scene, run["name"]),
+        _timestamp(run["parameters"]["push"]["received_at"]),
+        _timestamp(run["created"]),
+        _timestamp(run["start_time"]),
+        _first_step(setup, run["name"]),
     )
-    parts = [later - earlier for earlier, later in pairwise(moments)]
-    return (pushed - begun, *parts, moments[-1] - pushed)
+    parts = [later - earlier for earlier, later in pairwise(times)]
+    return (pushed - start, *parts, times[-1] - pushed)
 
 
-def _run(scene: Scene, commit: str) -> Mapping[str, Any]:
-    wanted = {"flows": {"name": {"any_": ["on_push"]}}, "sort": "EXPECTED_START_TIME_DESC", "limit": 5}
-    answer = scene.api.post("/flow_runs/filter", json=wanted)
-    runs: list[dict[str, Any]] = answer.json() if answer.is_success else []  # its SQLite may be busy
+def _run(setup: Setup, commit: str) -> Mapping[str, Any]:
+    query = {"flows": {"name": {"any_": ["on_push"]}}, "sort": "EXPECTED_START_TIME_DESC", "limit": 5}
+    response = setup.api.post("/flow_runs/filter", json=query)
+    runs: list[dict[str, Any]] = response.json() if response.is_success else []  # its SQLite may be busy
     return next((run for run in runs if run["parameters"]["push"]["commit"] == commit), dict[str, Any]())
 
 
-def _first_step(scene: Scene, loop: str) -> float:
-    journal = loop_folder(open_repository(scene.served.bare), loop).journal
+def _first_step(setup: Setup, loop: str) -> float:
+    journal = loop_folder(open_repository(setup.served.bare), loop).journal
     lines = (line.split(" ", 1) for line in journal.read_text("utf-8").splitlines())
     kind = StepStarted.model_fields["event"].default
-    return next(_moment(when) for when, what in lines if f'"{kind}"' in what)
+    return next(_timestamp(timestamp) for timestamp, event in lines if f'"{kind}"' in event)
 
 
-def _moment(told: str) -> float:
-    return datetime.fromisoformat(told).timestamp()
+def _timestamp(text: str) -> float:
+    return datetime.fromisoformat(text).timestamp()
 
 
 if __name__ == "__main__":

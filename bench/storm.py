@@ -1,11 +1,11 @@
-"""Test loops under faults: lost work, repeated agent calls, stray processes and wrong outcomes, of which there should be none.
+"""Run loops under fault injection and count lost work, repeated agent calls, stray processes and wrong outcomes: all should be 0.
 
     python -m bench.storm [--loops 200] [--workers 4] [--seed 1] [--away 60] [--worker-loops 0] [--keep FOLDER]
 
-Real drivers, real git and a real engine. The agent is an instant program that records its actions, and in every 25th loop the
-real Claude Code with a scripted model. While loops run, drivers, workers, agents and the engine are killed, disks fill up, clocks
-jump and remotes refuse, at times that the seed determines. Loops that end because of it are continued as their own message says,
-and each has to reach the expected end. Exit status 1 if anything is wrong.
+Drivers, git and the engine are real. The agent is an instant program that logs its actions; in every 25th loop it is the real
+Claude Code with a scripted model. While loops run, drivers, workers, agents and the engine are killed, disks fill up, clocks jump
+and remotes refuse, at times that the seed determines. A loop that ends because of a fault is resumed as its own message says, and
+each must reach the expected end. Exit status 1 if anything is wrong.
 """
 
 import argparse
@@ -22,33 +22,33 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.weather.faults import (
-    CLOCK,
+from bench.fault_injection.faults import (
+    CLOCK_JUMP,
     FULL_DISK,
     KILL_AFTER_WORK,
     KILL_AGENT,
-    KILL_AT_WORK,
     KILL_DRIVER,
-    LATEST_EVENT,
-    REFUSED,
+    KILL_DURING_WORK,
+    MAX_JOURNAL_LINES,
+    REMOTE_REFUSES,
     Fault,
     can_mount,
     clock_library,
-    give_back_disk,
-    is_driven,
-    own_clock,
-    own_disk,
-    wait_for_moment,
+    is_running,
+    mount_disk,
+    unmount_disk,
+    use_fake_clock,
+    wait_for_random_line,
 )
-from bench.weather.judging import Judgement, judge, totals
-from bench.weather.loops import KINDS, REAL, Kind, Loop, made, script, with_real_agent
-from bench.weather.person import MOST_STARTS, answer, go_on, see_through
-from bench.weather.workers import under_a_worker
+from bench.fault_injection.loops import KINDS, REAL, Kind, Loop, make_loop, real_agent_script, use_real_agent
+from bench.fault_injection.resume import MAX_STARTS, approve_if_asked, restart_if_needed, run_to_end
+from bench.fault_injection.verdict import Verdict, check_loop, totals
+from bench.fault_injection.workers import run_under_worker
 from deployments.demo_model import ScriptedModel
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.processes import ROOT, eventually
 
-SERVER_KILLED = "server killed"
+ENGINE_KILLED = "server killed"
 REAL_EVERY = 25
 
 
@@ -60,13 +60,13 @@ class Plan:
     faults: tuple[Fault, ...]
 
     @property
-    def names(self) -> str:
-        return f"{self.kind.name}: {', '.join(fault.name for fault in self.faults) or 'calm'}"
+    def description(self) -> str:
+        return f"{self.kind.name}: {', '.join(fault.name for fault in self.faults) or 'no fault'}"
 
 
 @dataclass
 class Storm:
-    """One storm over a folder and an engine."""
+    """Loops under fault injection, in one folder and with one engine."""
 
     folder: Path
     server: PrefectServer
@@ -74,98 +74,98 @@ class Storm:
     model: ScriptedModel
     """API URL of the real agents."""
     clock: Path | None = None
-    """Library that makes clocks jump, if it could be built."""
-    latest: int = LATEST_EVENT
-    """Maximum journal lines that a fault waits for."""
-    struck: Counter[str] = field(default_factory=Counter[str])
-    judged: list[Judgement] = field(default_factory=list[Judgement])
+    """Library that fakes clocks, if it could be built."""
+    max_journal_lines: int = MAX_JOURNAL_LINES
+    """Maximum number of journal lines that a fault waits for."""
+    injected: Counter[str] = field(default_factory=Counter[str])
+    verdicts: list[Verdict] = field(default_factory=list[Verdict])
 
-    def over(self, plans: Sequence[Plan], workers: int) -> None:
+    def run(self, plans: Sequence[Plan], workers: int) -> None:
         """Run a loop for each plan, `workers` at a time."""
         with ThreadPoolExecutor(workers) as pool:
-            for judgement in pool.map(self._drive, range(len(plans)), plans):
-                self.judged.append(judgement)
+            for verdict in pool.map(self._run_loop, range(len(plans)), plans):
+                self.verdicts.append(verdict)
 
-    def _drive(self, number: int, plan: Plan) -> Judgement:
+    def _run_loop(self, number: int, plan: Plan) -> Verdict:
         folder = self.folder / f"loop-{number}"
-        place = folder / "place"
-        disk = FULL_DISK in plan.faults
+        mount_point = folder / "disk"
+        has_own_disk = FULL_DISK in plan.faults
         folder.mkdir()
-        if disk:
-            own_disk(place)
+        if has_own_disk:
+            mount_disk(mount_point)
         try:
-            loop = made(number, plan.kind, folder, place, self._variables(), self.seed)
-            if CLOCK in plan.faults and self.clock:
-                own_clock(loop, self.clock)
+            loop = make_loop(number, plan.kind, folder, mount_point, self._variables(), self.seed)
+            if CLOCK_JUMP in plan.faults and self.clock:
+                use_fake_clock(loop, self.clock)
             if plan.kind is REAL:
-                with_real_agent(loop, self.model.url)
-            return self._weathered(loop, plan)
+                use_real_agent(loop, self.model.url)
+            return self._run_with_faults(loop, plan)
         finally:
-            if disk:
-                give_back_disk(place)
+            if has_own_disk:
+                unmount_disk(mount_point)
 
-    def _weathered(self, loop: Loop, plan: Plan) -> Judgement:
-        loop.begin()
+    def _run_with_faults(self, loop: Loop, plan: Plan) -> Verdict:
+        loop.start_run()
         for fault in plan.faults:
-            if fault.waits:
-                wait_for_moment(loop, self.latest)
-            answer(loop)
-            if not is_driven(loop) and not go_on(loop):
-                return self._judged(loop, plan)
-            if self._strikes(loop, fault):
-                self.struck[fault.name] += 1
-                loop.deaths += fault.costs_a_call
-        see_through(loop)
-        return self._judged(loop, plan)
+            if fault.waits_for_journal:
+                wait_for_random_line(loop, self.max_journal_lines)
+            approve_if_asked(loop)
+            if not is_running(loop) and not restart_if_needed(loop):
+                return self._verdict(loop, plan)
+            if self._inject(loop, fault):
+                self.injected[fault.name] += 1
+                loop.lost_call_limit += fault.may_lose_call
+        run_to_end(loop)
+        return self._verdict(loop, plan)
 
-    def _strikes(self, loop: Loop, fault: Fault) -> bool:
-        """Whether the fault struck. If a driver ended before, for example without an engine, the next one is struck."""
-        for _ in range(MOST_STARTS):
-            if fault.strike(loop):
+    def _inject(self, loop: Loop, fault: Fault) -> bool:
+        """Inject a fault; if the driver has ended before, into the next one. Returns whether it took effect."""
+        for _ in range(MAX_STARTS):
+            if fault.inject(loop):
                 return True
-            if is_driven(loop) or not go_on(loop):
+            if is_running(loop) or not restart_if_needed(loop):
                 return False
         return False
 
-    def _judged(self, loop: Loop, plan: Plan) -> Judgement:
-        eventually(lambda: not any(loop.lived()))
-        judgement = judge(loop)
-        if not judgement.clean:
-            print(f"\nloop {loop.number} ({plan.names}): {judgement}", flush=True)
-        return judgement
+    def _verdict(self, loop: Loop, plan: Plan) -> Verdict:
+        eventually(lambda: not any(loop.processes()))
+        verdict = check_loop(loop)
+        if not verdict.is_clean:
+            print(f"\nloop {loop.number} ({plan.description}): {verdict}", flush=True)
+        return verdict
 
     def _variables(self) -> dict[str, str]:
         return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "PREFECT_API_URL": self.server.url, "LC_ALL": "C.UTF-8"}
 
-    def strike_server(self, away: float) -> None:
+    def kill_server(self, away: float) -> None:
         """Kill the engine, and restart it on its port after a number of seconds."""
         self.server.kill()
-        self.struck[SERVER_KILLED] += 1
+        self.injected[ENGINE_KILLED] += 1
         time.sleep(away)
         self.server.start()
 
-    def strike_server_until(self, done: threading.Event, pauses: tuple[float, float], longest: float) -> None:
-        """Strike at intervals: mostly for a moment, sometimes for the longest absence."""
-        chance = random.Random(f"{self.seed}/server")
-        while not done.wait(chance.uniform(*pauses)):
-            self.strike_server(longest if chance.random() < 0.25 else chance.uniform(0, 5))
+    def kill_server_until(self, done: threading.Event, pauses: tuple[float, float], longest: float) -> None:
+        """Kill the engine at intervals: mostly for a moment, sometimes for the longest absence."""
+        rng = random.Random(f"{self.seed}/server")
+        while not done.wait(rng.uniform(*pauses)):
+            self.kill_server(longest if rng.random() < 0.25 else rng.uniform(0, 5))
 
 
 def plans(loops: int, seed: int, possible: Mapping[str, bool]) -> list[Plan]:
     """One plan for each loop: all kinds of loops in turn, with up to three faults that fit."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     kinds = [REAL if number % REAL_EVERY == REAL_EVERY - 1 else KINDS[number % len(KINDS)] for number in range(loops)]
-    return [_plan(kind, chance, possible) for kind in kinds]
+    return [_plan(kind, rng, possible) for kind in kinds]
 
 
-def _plan(kind: Kind, chance: random.Random, possible: Mapping[str, bool]) -> Plan:
-    fitting = [KILL_DRIVER, KILL_DRIVER, KILL_AT_WORK, KILL_AGENT]
-    fitting += [] if kind is REAL else [KILL_AFTER_WORK]  # a real agent does not record its end
-    fitting += [REFUSED, REFUSED] if kind.remote else []
-    special = [fault for fault in (FULL_DISK, CLOCK) if possible[fault.name]]
-    faults = chance.choices(fitting, k=chance.randint(0, 3))
-    if special and chance.random() < 0.4:
-        faults.insert(chance.randint(0, len(faults)), chance.choice(special))
+def _plan(kind: Kind, rng: random.Random, is_possible: Mapping[str, bool]) -> Plan:
+    faults_of_kind = [KILL_DRIVER, KILL_DRIVER, KILL_DURING_WORK, KILL_AGENT]
+    faults_of_kind += [] if kind is REAL else [KILL_AFTER_WORK]  # a real agent does not record its end
+    faults_of_kind += [REMOTE_REFUSES, REMOTE_REFUSES] if kind.remote else []
+    special = [fault for fault in (FULL_DISK, CLOCK_JUMP) if is_possible[fault.name]]
+    faults = rng.choices(faults_of_kind, k=rng.randint(0, 3))
+    if special and rng.random() < 0.4:
+        faults.insert(rng.randint(0, len(faults)), rng.choice(special))
     return Plan(kind, tuple(faults))
 
 
@@ -174,31 +174,31 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="helmsman-storm-", ignore_cleanup_errors=True) as name:
         folder = Path(name)
         clock = clock_library(folder)
-        possible = {FULL_DISK.name: can_mount(folder), CLOCK.name: clock is not None}
-        for fault in (one for one, is_possible in possible.items() if not is_possible):
-            print(f"{fault}: left out, it needs {'root' if fault == FULL_DISK.name else 'a C compiler'}")
-        with PrefectServer.running(folder / "server") as server, ScriptedModel(script) as model:
+        possible = {FULL_DISK.name: can_mount(folder), CLOCK_JUMP.name: clock is not None}
+        for fault in (name for name, is_possible in possible.items() if not is_possible):
+            print(f"{fault}: skipped, it needs {'root' if fault == FULL_DISK.name else 'a C compiler'}")
+        with PrefectServer.running(folder / "server") as server, ScriptedModel(real_agent_script) as model:
             storm = Storm(folder, server, arguments.seed, model, clock)
             seconds = _run(storm, plans(arguments.loops, arguments.seed, possible), arguments)
         if arguments.worker_loops:
-            judged, struck = under_a_worker(folder / "team", arguments.worker_loops, arguments.seed)
-            storm.judged.extend(judged)
-            storm.struck.update(struck)
+            verdicts, injected = run_under_worker(folder / "team", arguments.worker_loops, arguments.seed)
+            storm.verdicts.extend(verdicts)
+            storm.injected.update(injected)
         if arguments.keep:
             shutil.copytree(folder, arguments.keep, symlinks=True, ignore_dangling_symlinks=True, dirs_exist_ok=True)
-        return _told(storm, arguments, seconds)
+        return _report(storm, arguments, seconds)
 
 
 def _run(storm: Storm, chosen: Sequence[Plan], arguments: argparse.Namespace) -> float:
-    done, begun = threading.Event(), time.monotonic()
-    bad_server = threading.Thread(target=storm.strike_server_until, args=(done, (15, 60), arguments.away), name="bad-server")
-    bad_server.start()
+    done, start = threading.Event(), time.monotonic()
+    killer = threading.Thread(target=storm.kill_server_until, args=(done, (15, 60), arguments.away), name="engine-killer")
+    killer.start()
     try:
-        storm.over(chosen, arguments.workers)
+        storm.run(chosen, arguments.workers)
     finally:
         done.set()
-        bad_server.join()
-    return time.monotonic() - begun
+        killer.join()
+    return time.monotonic() - start
 
 
 def _arguments() -> argparse.Namespace:
@@ -212,19 +212,19 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _told(storm: Storm, arguments: argparse.Namespace, seconds: float) -> int:
-    alone = len(storm.judged) - arguments.worker_loops
-    print(f"{alone} loops, {arguments.workers} at a time, {60 * alone / seconds:.1f} loops/min")
+def _report(storm: Storm, arguments: argparse.Namespace, seconds: float) -> int:
+    count = len(storm.verdicts) - arguments.worker_loops
+    print(f"{count} loops, {arguments.workers} at a time, {60 * count / seconds:.1f} loops/min")
     print(f"{arguments.worker_loops} loops under a worker")
-    print("faults     " + ", ".join(f"{times} times {name}" for name, times in sorted(storm.struck.items())))
-    found = totals(storm.judged)
-    for name, number in found.items():
+    print("faults     " + ", ".join(f"{times} times {name}" for name, times in sorted(storm.injected.items())))
+    problem_counts = totals(storm.verdicts)
+    for name, number in problem_counts.items():
         print(f"{name:<24}{number:>4}", flush=True)
     print(
-        f"again with: python -m bench.storm --loops {arguments.loops} --workers {arguments.workers} --seed {arguments.seed} "
+        f"repeat with: python -m bench.storm --loops {arguments.loops} --workers {arguments.workers} --seed {arguments.seed} "
         f"--away {arguments.away:g} --worker-loops {arguments.worker_loops}"
     )
-    return 1 if any(found.values()) else 0
+    return 1 if any(problem_counts.values()) else 0
 
 
 if __name__ == "__main__":

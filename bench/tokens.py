@@ -23,6 +23,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from bench.common import set_options
 from deployments.demo_model import Request, Script, Turn, bash, call, say
 from helmsman.tokens import tokens
 from tests.fakes import drifting_agents, pathologies
@@ -32,21 +33,21 @@ from tests.fakes.repositories import make_repository
 
 STEPS = 12
 """Iterations of the growing loop."""
-OURS = "You are working unattended in a loop"
-"""Beginning of our system text."""
-GIVEN = re.compile(r"<(goal|checks|criteria|picture-of-the-finished-work)>.*?</\1>\n*", re.DOTALL)
-QUOTED = re.compile(r"^(`{3,})[^`\n]*\n.*?^\1$\n?", re.DOTALL | re.MULTILINE)
-LOOPS = Path(__file__).parent / "public_loops"
-PEERS = "fixed texts of comparable loops: 933 to 2,700"
+SYSTEM_START = "You are working unattended in a loop"
+"""Beginning of Helmsman's system text."""
+TASK_PARTS = re.compile(r"<(goal|checks|criteria|picture-of-the-finished-work)>.*?</\1>\n*", re.DOTALL)
+QUOTATIONS = re.compile(r"^(`{3,})[^`\n]*\n.*?^\1$\n?", re.DOTALL | re.MULTILINE)
+PUBLIC_LOOPS_FOLDER = Path(__file__).parent / "public_loops"
+PUBLIC_LOOPS = "fixed texts of comparable loops: 933 to 2,700"
 PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {shlex.quote(sys.executable)} -B -m pytest -q -p no:cacheprovider"
-MOST_ADDED, MOST_GROWTH, LEAST_IDENTICAL = 900, 0.15, 0.75
+MAX_ADDED, MAX_GROWTH, MIN_IDENTICAL = 900, 0.15, 0.75
 """Targets; the one for growth applies to loops of STEPS iterations."""
-MANY = 10
+FAILURES = 10
 """Failures of the check with many failures."""
 
 
 @dataclass(frozen=True)
-class Situation:
+class Scenario:
     """A loop of one kind: its repository, its goal, and the model's answers."""
 
     name: str
@@ -59,19 +60,19 @@ class Situation:
 
 @dataclass(frozen=True)
 class Iteration:
-    """Our texts in one session, in tokens, and the blocks of its first request."""
+    """Tokens of Helmsman's texts in one session, and the blocks of its first request."""
 
     system: int
     message: int
-    stops: int
-    whole: int
+    stop_hook: int
+    full_message: int
     """The message with goal, checks and quoted text."""
     blocks: tuple[str, ...]
     text: str
 
     @property
     def added(self) -> int:
-        return self.system + self.message + self.stops
+        return self.system + self.message + self.stop_hook
 
 
 def blocks_of(body: dict[str, Any]) -> tuple[str, ...]:
@@ -87,60 +88,67 @@ def texts_of(content: Any) -> list[str]:
     return [block.get("text", "") if block.get("type") == "text" else json.dumps(block, sort_keys=True) for block in content]
 
 
-def iteration(requests: Sequence[Request]) -> Iteration:
+def read_session(requests: Sequence[Request]) -> Iteration:
     """One session, from its requests in order."""
     first, last = requests[0], requests[-1]
-    system = next((text[text.index(OURS) :] for text in texts_of(first.body["system"]) if OURS in text), "")
+    system = next((text[text.index(SYSTEM_START) :] for text in texts_of(first.body["system"]) if SYSTEM_START in text), "")
     message = first.prompt[first.prompt.index("<goal>") :]
-    own = QUOTED.sub("", GIVEN.sub("", message))
-    said = last.body["messages"][len(first.body["messages"]) :]
-    stops = [text for one in said if one["role"] == "user" for text in texts_of(one["content"]) if not text.startswith('{"')]
+    own_text = QUOTATIONS.sub("", TASK_PARTS.sub("", message))
+    replies = last.body["messages"][len(first.body["messages"]) :]
+    stop_texts = [
+        text for reply in replies if reply["role"] == "user" for text in texts_of(reply["content"]) if not text.startswith('{"')
+    ]
     return Iteration(
-        tokens(system), tokens(own), sum(map(tokens, stops)), tokens(message), blocks_of(first.body), f"{system}\n{message}"
+        tokens(system),
+        tokens(own_text),
+        sum(map(tokens, stop_texts)),
+        tokens(message),
+        blocks_of(first.body),
+        f"{system}\n{message}",
     )
 
 
-def drive(situation: Situation, folder: Path, api_url: str) -> list[Iteration]:
+def run_scenario(scenario: Scenario, folder: Path, api_url: str) -> list[Iteration]:
     """Sessions of one loop, in order."""
     folder.mkdir()
-    situation.prepare(folder / "repository")
-    with scripted_command_line(folder, api_url, situation.script) as helmsman:
-        helmsman.run_loop(situation.goal, *situation.options)
+    scenario.prepare(folder / "repository")
+    with scripted_command_line(folder, api_url, scenario.script) as helmsman:
+        helmsman.run_loop(scenario.goal, *scenario.options)
         sessions: dict[int, list[Request]] = {}
         for request in helmsman.model.requests:
-            if OURS in json.dumps(request.body.get("system", "")):
+            if SYSTEM_START in json.dumps(request.body.get("system", "")):
                 sessions.setdefault(request.call, []).append(request)
-    return [iteration(sessions[number]) for number in sorted(sessions)]
+    return [read_session(sessions[number]) for number in sorted(sessions)]
 
 
-def same(before: Sequence[str], after: Sequence[str]) -> float:
+def identical_share(before: Sequence[str], after: Sequence[str]) -> float:
     """Share of a request, by characters, whose leading blocks equal those of the previous one."""
-    equal = takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
-    return sum(len(text) for text, _ in equal) / sum(map(len, after))
+    identical = takewhile(lambda pair: pair[0] == pair[1], zip(before, after, strict=False))
+    return sum(len(text) for text, _ in identical) / sum(map(len, after))
 
 
-def step_by_step() -> Situation:
+def step_by_step() -> Scenario:
     """Each iteration fixes one failing test, until all pass."""
     tests = "import numbers_of\n\n" + "".join(
         f"\ndef test_number_{n}():\n    assert numbers_of.number_{n}() == {n}\n\n" for n in range(STEPS)
     )
 
     def script(request: Request) -> Turn:
-        done = request.call == STEPS - 1
-        line = f"printf 'def number_{request.call}():\\n    return {request.call}\\n\\n\\n' >> numbers_of.py"
+        is_last = request.call == STEPS - 1
+        append = f"printf 'def number_{request.call}():\\n    return {request.call}\\n\\n\\n' >> numbers_of.py"
         note = f"mkdir -p .helmsman; echo '- number_{request.call} is there; next is the following one' >> .helmsman/progress.md"
         turns = (
-            call(bash(f"{line}; {note}; git add numbers_of.py; git commit -qm 'Add number {request.call}'")),
-            say("All numbers are there.\n<promise>COMPLETE</promise>" if done else "CONTINUE: one more number is there."),
+            call(bash(f"{append}; {note}; git add numbers_of.py; git commit -qm 'Add number {request.call}'")),
+            say("All numbers are there.\n<promise>COMPLETE</promise>" if is_last else "CONTINUE: one more number is there."),
         )
         return turns[min(request.turn, 1)]
 
     prepare = partial(make_repository, files={"numbers_of.py": "", "test_numbers.py": tests})
     options = ("--check", PYTEST, "--max-iterations", str(STEPS + 1))
-    return Situation("step by step", prepare, "numbers_of.py does what its tests say.", script, options)
+    return Scenario("step by step", prepare, "numbers_of.py does what its tests say.", script, options)
 
 
-def item_by_item() -> Situation:
+def item_by_item() -> Scenario:
     """A plan of three items, each with its own check."""
     items = "".join(f'[[item]]\nid = "T00{n}"\ntitle = "Write {n}.txt"\ncheck = "test -e {n}.txt"\n\n' for n in (1, 2, 3))
 
@@ -151,65 +159,70 @@ def item_by_item() -> Situation:
 
     prepare = partial(make_repository, files={"plan.toml": items})
     options = ("--check", "test -e 3.txt", "--max-iterations", "4", "--set", "plan.file=plan.toml")
-    return Situation("item by item of a plan", prepare, "The three files are there.", script, options)
+    return Scenario("item by item of a plan", prepare, "The three files are there.", script, options)
 
 
-def at_once(agent: pathologies.Agent) -> Situation:
-    options = [part for setting in agent.settings for part in ("--set", setting)]
-    fixed = ("--check", pathologies.CHECK, "--max-iterations", "3")
+def pathology(agent: pathologies.Agent) -> Scenario:
+    options = set_options(agent.settings)
+    common = ("--check", pathologies.CHECK, "--max-iterations", "3")
     prepare = partial(pathologies.repository, agent=agent)
-    return Situation(agent.name, prepare, pathologies.GOAL, pathologies.script(agent), (*fixed, *options))
+    return Scenario(agent.name, prepare, pathologies.GOAL, pathologies.script(agent), (*common, *options))
 
 
-def astray(wanderer: drifting_agents.DriftingAgent) -> Situation:
+def drifting(agent: drifting_agents.DriftingAgent) -> Scenario:
     options = ("--check", drifting_agents.CHECK, "--max-iterations", str(STEPS))
-    prepare = partial(drifting_agents.repository, wanderer=wanderer)
-    return Situation(wanderer.name, prepare, wanderer.goal, drifting_agents.script(wanderer), options)
+    prepare = partial(drifting_agents.repository, agent=agent)
+    return Scenario(agent.name, prepare, agent.goal, drifting_agents.script(agent), options)
 
 
-def line(situation: Situation, sessions: Sequence[Iteration]) -> str:
+def format_row(scenario: Scenario, sessions: Sequence[Iteration]) -> str:
     """Table row of one loop."""
     growth = sessions[-1].added / sessions[0].added - 1
-    shares = [same(before.blocks, after.blocks) for before, after in pairwise(sessions)]
-    most, identical = max(sessions, key=lambda one: one.added), mean(shares) if shares else 1
-    added = _marked(f"{most.added}", missed=most.added > MOST_ADDED)
-    grown = _marked(f"{growth:+.0%}", missed=growth > MOST_GROWTH and len(sessions) >= STEPS)
-    same_as_before = _marked(f"{identical:.1%}", missed=identical < LEAST_IDENTICAL)
-    parts = f"{most.system:7} {most.message:8} {most.stops:6} {added:>6} {grown:>8} {same_as_before:>10}"
-    return f"{situation.name[:40]:40} {len(sessions):4} {parts} {max(one.whole for one in sessions):8}"
+    shares = [identical_share(before.blocks, after.blocks) for before, after in pairwise(sessions)]
+    largest, identical = max(sessions, key=lambda session: session.added), mean(shares) if shares else 1
+    added_cell = _mark_missed(f"{largest.added}", missed=largest.added > MAX_ADDED)
+    growth_cell = _mark_missed(f"{growth:+.0%}", missed=growth > MAX_GROWTH and len(sessions) >= STEPS)
+    identical_cell = _mark_missed(f"{identical:.1%}", missed=identical < MIN_IDENTICAL)
+    cells = f"{largest.system:7} {largest.message:8} {largest.stop_hook:6} {added_cell:>6} {growth_cell:>8} {identical_cell:>10}"
+    return f"{scenario.name[:40]:40} {len(sessions):4} {cells} {max(session.full_message for session in sessions):8}"
 
 
-def _marked(number: str, *, missed: bool) -> str:
+def _mark_missed(number: str, *, missed: bool) -> str:
     return f"!{number}" if missed else number
 
 
-def failing_in_many_ways() -> Situation:
+def many_failures() -> Scenario:
     """A check with a number of distinct failures, each with the output of a long assertion."""
-    tests = "".join(f"def test_{n}():\n    assert list(range({n + 30})) == [{n}] * {n + 30}\n\n\n" for n in range(MANY))
+    tests = "".join(f"def test_{n}():\n    assert list(range({n + 30})) == [{n}] * {n + 30}\n\n\n" for n in range(FAILURES))
     prepare = partial(make_repository, files={"test_it.py": tests})
     options = ("--check", PYTEST, "--max-iterations", "2")
-    return Situation("fails in many ways", prepare, "The tests pass.", lambda _: say("CONTINUE: I looked."), options)
+    return Scenario("fails in many ways", prepare, "The tests pass.", lambda _: say("CONTINUE: I looked."), options)
 
 
 def main() -> None:
-    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    given.add_argument("names", nargs="*", metavar="NAME")
-    names = given.parse_args().names
-    known = [step_by_step(), item_by_item(), *map(at_once, pathologies.AGENTS), *map(astray, drifting_agents.AGENTS_OVER_TIME)]
-    chosen = [one for one in known if one.name in names] or known
-    print(f"aims: added at most {MOST_ADDED}, growth {MOST_GROWTH:.0%}, identical {LEAST_IDENTICAL:.0%} or more")
-    print(f"{'loop':40} iter  system  message  stops  added   growth  identical    whole")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    names = parser.parse_args().names
+    scenarios = [
+        step_by_step(),
+        item_by_item(),
+        *map(pathology, pathologies.AGENTS),
+        *map(drifting, drifting_agents.AGENTS_OVER_TIME),
+    ]
+    selected = [scenario for scenario in scenarios if scenario.name in names] or scenarios
+    print(f"targets: added at most {MAX_ADDED}, growth {MAX_GROWTH:.0%}, identical {MIN_IDENTICAL:.0%} or more")
+    print(f"{'loop':40} iter  system  message  stops  added   growth  identical  message+")
     with tempfile.TemporaryDirectory(prefix="helmsman-tokens-") as scratch:
         folder = Path(scratch)
         with PrefectServer.running(folder / "engine") as server:
-            for number, situation in enumerate(chosen):
-                if sessions := drive(situation, folder / str(number), server.url):
-                    print(line(situation, sessions), flush=True)
-            many = drive(failing_in_many_ways(), folder / "many", server.url)
-    checks = many[-1].text.partition("# Checks")[2].partition("\n\n# ")[0]
-    print(f"\ntokens for each of {MANY} failures: {tokens(checks) / MANY:.0f}")
-    print(PEERS)
-    for file in sorted(LOOPS.iterdir()):
+            for number, scenario in enumerate(selected):
+                if sessions := run_scenario(scenario, folder / str(number), server.url):
+                    print(format_row(scenario, sessions), flush=True)
+            sessions = run_scenario(many_failures(), folder / "many", server.url)
+    checks = sessions[-1].text.partition("# Checks")[2].partition("\n\n# ")[0]
+    print(f"\ntokens for each of {FAILURES} failures: {tokens(checks) / FAILURES:.0f}")
+    print(PUBLIC_LOOPS)
+    for file in sorted(PUBLIC_LOOPS_FOLDER.iterdir()):
         print(f"bench/public_loops/{file.name}: {tokens(file.read_text(encoding='utf-8')):,} tokens of script and text")
 
 

@@ -16,30 +16,30 @@ from tasks.checks.scan import measure_variety
 from tasks.repository.git import git
 
 
-def costs(cwd: Path) -> None:
+def print_cost(cwd: Path) -> None:
     start = time.perf_counter()
-    found = measure_variety(cwd, "HEAD")
-    print(f"{(time.perf_counter() - start) * 1000:.0f} ms  {found}")
+    variety = measure_variety(cwd, "HEAD")
+    print(f"{(time.perf_counter() - start) * 1000:.0f} ms  {variety}")
 
 
-def history(cwd: Path, number: int) -> None:
-    commits = git(cwd, "rev-list", "--first-parent", f"--max-count={number}", "HEAD").split()[::-1]
+def print_history(cwd: Path, count: int) -> None:
+    commits = git(cwd, "rev-list", "--first-parent", f"--max-count={count}", "HEAD").split()[::-1]
     trend: list[Variety] = []
     for commit in commits:
         trend.append(measure_variety(cwd, commit))
         signal = variety_alert(trend[-10:], green=True)
         fall = score(trend[-5]) - score(trend[-1]) if len(trend) > 4 else 0.0
-        told = signal.message if signal else ""
-        print(f"{commit[:10]} {trend[-1].lines:7} lines  score {score(trend[-1]):6.3f}  fell {fall:6.3f}  {told}")
+        message = signal.message if signal else ""
+        print(f"{commit[:10]} {trend[-1].lines:7} lines  score {score(trend[-1]):6.3f}  fell {fall:6.3f}  {message}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repository", type=Path, default=Path(__file__).parents[1])
     parser.add_argument("--history", type=int, default=0)
-    given = parser.parse_args()
-    costs(given.repository)
-    history(given.repository, given.history)
+    options = parser.parse_args()
+    print_cost(options.repository)
+    print_history(options.repository, options.history)
 
 
 if __name__ == "__main__":

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from deployments.verify import verify_change
-from tasks.repository.git import git
+from tests.fakes.repositories import commit, make_repository, sh
 
-MAKES = 2
-"""Runs that a loop has already made: at its start, and on the work."""
-MOST_FURTHER = 2
+LOOP_RUNS = 2
+"""Runs that a loop makes anyway: at its start, and on the work."""
+MAX_FURTHER = 2
 """Maximum runs of the checks that completion may add."""
-STRICT = 'test "$(cat answer)" = 2\n'
+STRICT_TEST = 'test "$(cat answer)" = 2\n'
 
 
 class Change(NamedTuple):
@@ -36,8 +36,8 @@ class Change(NamedTuple):
 
 CHANGES = (
     Change("source alone", {"answer": "2\n"}),
-    Change("source, and a new test", {"answer": "2\n", "tests/new.sh": STRICT}),
-    Change("source, and a changed test", {"answer": "2\n", "tests/old.sh": f"# what is asked for\n{STRICT}"}),
+    Change("source, and a new test", {"answer": "2\n", "tests/new.sh": STRICT_TEST}),
+    Change("source, and a changed test", {"answer": "2\n", "tests/old.sh": f"# what is asked for\n{STRICT_TEST}"}),
     Change("a changed test alone", {"tests/old.sh": "exit 0\n"}),
 )
 
@@ -48,42 +48,34 @@ def main() -> None:
     seconds = parser.parse_args().seconds
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HELMSMAN_HOME"] = str(Path(folder) / "home")
-        check = f"sleep {seconds}; for one in tests/*.sh; do sh $one || exit 1; done"
+        check = f"sleep {seconds}; for test in tests/*.sh; do sh $test || exit 1; done"
         started = time.monotonic()
         print(f"one run of the checks takes {seconds:g} s")
         for change in CHANGES:
-            print(measured(_repository(Path(folder) / change.name.replace(" ", "-"), change), change.name, check, seconds))
-        print(f"all of it took {time.monotonic() - started:.0f} s; at most {MOST_FURTHER} further runs at completion are allowed")
+            print(measure(_make_repository(Path(folder) / change.name.replace(" ", "-"), change), change.name, check, seconds))
+        print(f"total: {time.monotonic() - started:.0f} s; at most {MAX_FURTHER} further runs at completion are allowed")
 
 
-def measured(top: Path, name: str, check: str, seconds: float) -> str:
-    said, told = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(told):
+def measure(top: Path, name: str, check: str, seconds: float) -> str:
+    output, messages = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(messages):
         verify_change(top, yes=True, as_json=True, commits="main..work", check=[check])
-    found = json.loads(said.getvalue())
-    reports = [found[key] for key in ("base_checks", "head_checks", "trusted_checks", "new_tests") if found[key]]
-    inside = sum(result["seconds"] for report in reports for result in report["results"])
-    further = found["runs"] - MAKES
-    beside = found["seconds"] - inside
-    runs = f"{found['runs']} runs, {found['seconds']:.1f} s, {inside:.1f} s of them in the checks ({beside:.1f} s beside)"
-    return f"{name:<28} {found['verdict']:<13} {runs}; completion adds {further} ({further * seconds:g} s of checks)"
+    result = json.loads(output.getvalue())
+    reports = [result[key] for key in ("base_checks", "head_checks", "trusted_checks", "new_tests") if result[key]]
+    check_seconds = sum(result["seconds"] for report in reports for result in report["results"])
+    further = result["runs"] - LOOP_RUNS
+    other_seconds = result["seconds"] - check_seconds
+    runs = (
+        f"{result['runs']} runs, {result['seconds']:.1f} s, {check_seconds:.1f} s in the checks ({other_seconds:.1f} s otherwise)"
+    )
+    return f"{name:<28} {result['verdict']:<13} {runs}; completion adds {further} ({further * seconds:g} s of checks)"
 
 
-def _repository(top: Path, change: Change) -> Path:
-    top.mkdir()
-    git(top, "init", "--quiet", "--initial-branch=main")
-    _commit(top, {"answer": "1\n", "tests/old.sh": STRICT})
-    git(top, "checkout", "--quiet", "-b", "work")
-    _commit(top, change.files)
+def _make_repository(top: Path, change: Change) -> Path:
+    make_repository(top, {"answer": "1\n", "tests/old.sh": STRICT_TEST})
+    sh(top, "checkout", "--quiet", "-b", "work")
+    commit(top, "change", change.files)
     return top
-
-
-def _commit(top: Path, files: Mapping[str, str]) -> None:
-    for name, text in files.items():
-        (top / name).parent.mkdir(exist_ok=True)
-        (top / name).write_text(text)
-    git(top, "add", "--all")
-    git(top, "commit", "--quiet", "-m", "change")
 
 
 if __name__ == "__main__":

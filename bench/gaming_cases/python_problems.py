@@ -14,12 +14,12 @@ class Problem:
     """Name of module and function."""
     parameters: str
     solution: str
-    """Body of the function, with what it needs above it."""
+    """Body of the function."""
     rows: tuple[Row, ...]
     """Cases of the visible tests."""
     hidden: tuple[Row, ...]
     form: Form
-    above: str = ""
+    imports: str = ""
 
 
 ROMAN = """\

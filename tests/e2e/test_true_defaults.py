@@ -17,9 +17,9 @@ from tests.fakes.prefect_server import PrefectServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.feature("S7", "S8")]
 
-MOST_SECONDS = 300
+MAX_SECONDS = 300
 AGENTS = {agent.name: agent for agent in pathologies.AGENTS}
-WANDERERS = {wanderer.name: wanderer for wanderer in drifting_agents.AGENTS_OVER_TIME}
+DRIFTING_AGENTS = {agent.name: agent for agent in drifting_agents.AGENTS_OVER_TIME}
 FAILING_TEST = "test_a_discount_is_subtracted"
 
 
@@ -31,26 +31,26 @@ class Case(NamedTuple):
     most_calls: int
 
 
-def _agent(name: str, against: str, most_calls: int = 6) -> Case:
+def _dishonest_case(name: str, against: str, most_calls: int = 6) -> Case:
     agent = AGENTS[name]
     return Case(partial(pathologies.repository, agent=agent), pathologies.script(agent), against, most_calls)
 
 
-def _wanderer(name: str, against: str, most_calls: int = 6) -> Case:
-    wanderer = WANDERERS[name]
-    return Case(partial(drifting_agents.repository, wanderer=wanderer), drifting_agents.script(wanderer), against, most_calls)
+def _drifting_case(name: str, against: str, most_calls: int = 6) -> Case:
+    agent = DRIFTING_AGENTS[name]
+    return Case(partial(drifting_agents.repository, agent=agent), drifting_agents.script(agent), against, most_calls)
 
 
 CASES = {
-    "liar": _agent("liar", FAILING_TEST),
-    "cheat": _agent("edits the check", "check.sh"),
-    "stuck": _wanderer("does nothing", FAILING_TEST),
-    "drift": _wanderer("works on something else", FAILING_TEST, 12),  # fewer would stop honest work: bench/simulate.py
+    "liar": _dishonest_case("liar", FAILING_TEST),
+    "cheat": _dishonest_case("edits the check", "check.sh"),
+    "stuck": _drifting_case("does nothing", FAILING_TEST),
+    "drift": _drifting_case("works on something else", FAILING_TEST, 12),  # fewer would stop honest work: bench/simulate.py
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_an_agent_that_gets_nowhere_is_stopped_at_once_with_what_stands_against_its_work(
+def test_an_agent_without_progress_is_stopped_soon_with_the_failing_evidence(
     name: str, tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     case = CASES[name]
@@ -61,6 +61,6 @@ def test_an_agent_that_gets_nowhere_is_stopped_at_once_with_what_stands_against_
         seconds = time.monotonic() - begun
     assert ended.exit_code in {EXIT_CODES[Outcome.WAITING], EXIT_CODES[Outcome.STOPPED]}, ended.errors
     result = read_object(ended.output)
-    assert (result["agent_calls"] <= case.most_calls, seconds < MOST_SECONDS) == (True, True), (result, seconds)
+    assert (result["agent_calls"] <= case.most_calls, seconds < MAX_SECONDS) == (True, True), (result, seconds)
     assert case.against in result["reason"]
     assert "circuit breaker" not in result["reason"]

@@ -15,7 +15,7 @@ from tests.fakes.repositories import make_repository
 
 GOAL = "The shop does what its tests say."
 CHECK = "sh check.sh"
-MOST = 30
+MAX_ITERATIONS = 30
 """The default limit of iterations."""
 
 BROKEN_CHEAPEST = SOLVED.replace("return min(prices)", "return prices[0]")
@@ -152,19 +152,19 @@ HONEST = (
 AGENTS_OVER_TIME = (*DRIFTING, *HONEST)
 
 
-def repository(folder: Path, wanderer: DriftingAgent) -> Path:
+def repository(folder: Path, agent: DriftingAgent) -> Path:
     """A repository whose check fails."""
     python = f"PYTHONPATH=. PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 exec {shlex.quote(sys.executable)} -B"
     check = f"{python} -m pytest -q -p no:cacheprovider --rootdir . tests\n"
-    files = {"shop.py": SHOP, "tests/test_shop.py": TESTS, "check.sh": check, **wanderer.files}
+    files = {"shop.py": SHOP, "tests/test_shop.py": TESTS, "check.sh": check, **agent.files}
     return make_repository(folder, files)
 
 
-def script(wanderer: DriftingAgent) -> Script:
+def script(agent: DriftingAgent) -> Script:
     """The model behind the agent: one tool call a session at most."""
 
     def answer(request: Request) -> Turn:
-        session = wanderer.behaves(request.call, request.prompt)
+        session = agent.behaves(request.call, request.prompt)
         return call(bash(session.shell)) if session.shell and request.turn == 0 else say(session.words)
 
     return answer

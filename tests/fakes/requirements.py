@@ -42,7 +42,7 @@ def _browser() -> str:
 
 
 def _compiler() -> str:
-    from bench.weather.faults import CLOCK_SOURCE
+    from bench.fault_injection.faults import CLOCK_SOURCE
 
     return _runs("cc", "-shared", "-fPIC", "-o", "/dev/null", CLOCK_SOURCE)
 

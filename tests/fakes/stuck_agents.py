@@ -81,18 +81,18 @@ STUCK_AGENTS = (
 )
 
 
-def repository(folder: Path, spinner: StuckAgent) -> Path:
+def repository(folder: Path, agent: StuckAgent) -> Path:
     """A repository whose check fails."""
-    return make_repository(folder, {"app.py": "# double is missing\n", "check.py": CHECKS, **spinner.files})
+    return make_repository(folder, {"app.py": "# double is missing\n", "check.py": CHECKS, **agent.files})
 
 
-def script(spinner: StuckAgent) -> Script:
+def script(agent: StuckAgent) -> Script:
     """Stay stuck until guidance comes, then do the work; give up after MOST turns."""
 
     def answer(request: Request) -> Turn:
         if has_guidance(request):
             return _cure(request)
-        return spinner.move(request.turn) if request.turn < MOST else say("I give up.")
+        return agent.move(request.turn) if request.turn < MOST else say("I give up.")
 
     return answer
 

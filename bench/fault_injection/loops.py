@@ -1,4 +1,4 @@
-"""The loops in the storm: what their agents do, how each must end, and their folders."""
+"""Loops for fault injection: what their agents do, how each must end, and their folders."""
 
 import random
 import subprocess
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from bench.common import set_options
 from deployments.demo_model import Request, Turn, bash, call, environment, say
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
@@ -20,41 +21,41 @@ from tests.fakes.warm_process import COMMAND_LINE, ColdProcess, WarmProcess
 AGENT = Path(__file__).with_name("agent.py")
 Process = subprocess.Popen[str]
 
-ALWAYS = (
+COMMON_SETTINGS = (
     "limits.agent_failures=50",
     "limits.calls_per_hour=100000",
     "retry.attempts=2",
     "retry.first_delay_seconds=0.3",
 )
-"""Delays as short as the storm's faults; all other settings are defaults."""
-INSTANT = ("claude.permission_mode=acceptEdits", "steering.hooks=false")
+"""Delays as short as the faults; all other settings are defaults."""
+INSTANT_AGENT = ("claude.permission_mode=acceptEdits", "steering.hooks=false")
 TOOL = "tool"
-"""Manner of an agent that is a tool of the real Claude Code."""
+"""Behaviour of an agent that is a tool of the real Claude Code."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A loop with a known correct end."""
+    """A loop whose correct end is known."""
 
     name: str
-    manner: str
+    behaviour: str
     steps: int
     check: str
     outcome: Outcome = Outcome.COMPLETED
     rule: str = ""
     """Rule by which it must have ended; empty for any."""
-    least: int = 1
+    min_iterations: int = 1
     """Iterations that it needs."""
     options: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     remote: bool = False
-    asks: bool = False
+    asks_for_approval: bool = False
 
 
 KINDS = (
-    Kind("two-steps", "steady", 2, "test -e step-2", least=2),
-    Kind("three-steps", "steady", 3, "test -e step-3", least=3),
-    Kind("liar", "liar", 1, "test -e step-1", least=3),
+    Kind("two-steps", "steady", 2, "test -e step-2", min_iterations=2),
+    Kind("three-steps", "steady", 3, "test -e step-3", min_iterations=3),
+    Kind("liar", "liar", 1, "test -e step-1", min_iterations=3),
     Kind(
         "hopeless",
         "hopeless",
@@ -62,17 +63,25 @@ KINDS = (
         "test -e step-1",
         outcome=Outcome.STOPPED,
         rule="limits.iterations",
-        least=3,
+        min_iterations=3,
         options=("--max-iterations", "3"),
     ),
-    Kind("asks", "steady", 2, "test -e step-2", least=2, settings=("gates.ask=true", "gates.milestone_every=1"), asks=True),
-    Kind("pushes", "steady", 2, "test -e step-2", least=2, settings=("remote.push=true",), remote=True),
+    Kind(
+        "asks",
+        "steady",
+        2,
+        "test -e step-2",
+        min_iterations=2,
+        settings=("gates.ask=true", "gates.milestone_every=1"),
+        asks_for_approval=True,
+    ),
+    Kind("pushes", "steady", 2, "test -e step-2", min_iterations=2, settings=("remote.push=true",), remote=True),
     Kind(
         "merges",
         "steady",
         2,
         "test -e step-2",
-        least=2,
+        min_iterations=2,
         options=("--merge", "main"),
         settings=("remote.push=true",),
         remote=True,
@@ -80,27 +89,27 @@ KINDS = (
 )
 
 
-REAL = Kind("real", TOOL, 2, "test -e step-2", least=2)
+REAL = Kind("real", TOOL, 2, "test -e step-2", min_iterations=2)
 """Agents that are the real Claude Code with a scripted model."""
 
 
 @dataclass
 class Loop:
-    """One loop with its own folders, its random numbers, and the faults that it had."""
+    """One loop with its own folders and random numbers."""
 
     number: int
     kind: Kind
     folder: Path
-    """Folder that no fault reaches: the agent's log, the home, the remote."""
-    place: Path
+    """Folder that no fault affects: the agent's log, the home, the remote."""
+    disk: Path
     """Folder of repository, worktrees, state and results; a separate disk if that is to fill up."""
     variables: dict[str, str]
-    chance: random.Random
+    rng: random.Random
     process: Process | None = None
-    cold: bool = False
+    starts_cold: bool = False
     """Whether each of its processes starts from scratch instead of forking: for its own clock or engine."""
-    deaths: int = 0
-    """Number of faults that may have lost an agent call in progress."""
+    lost_call_limit: int = 0
+    """Maximum number of lost agent calls: faults that may have interrupted one."""
     notes: list[str] = field(default_factory=list[str])
 
     @property
@@ -109,12 +118,12 @@ class Loop:
 
     @property
     def repository(self) -> Path:
-        return self.place / "repository"
+        return self.disk / "repository"
 
     @property
     def agent(self) -> tuple[str, ...]:
         """Settings that select its agent."""
-        return () if self.kind.manner == TOOL else (*INSTANT, f"claude.binary={self.folder / 'agent'}")
+        return () if self.kind.behaviour == TOOL else (*INSTANT_AGENT, f"claude.binary={self.folder / 'agent'}")
 
     @property
     def log(self) -> Path:
@@ -134,52 +143,52 @@ class Loop:
         opened = open_repository(self.repository)
         return show_state(opened, self.name).state if self.name in loop_names(opened) else None
 
-    def begin(self) -> None:
-        settings = (*ALWAYS, *self.agent, *self.kind.settings)
-        chosen = [part for setting in settings for part in ("--set", setting)]
-        goal, check = "There is every step", ("--check", self.kind.check)
-        self.start("run", goal, *check, "--name", self.name, *self.kind.options, *chosen, "--yes")
+    def start_run(self) -> None:
+        settings = (*COMMON_SETTINGS, *self.agent, *self.kind.settings)
+        options = set_options(settings)
+        goal, check = "Every step file exists", ("--check", self.kind.check)
+        self.start("run", goal, *check, "--name", self.name, *self.kind.options, *options, "--yes")
 
     def start(self, command: str, *arguments: str) -> None:
-        start = ColdProcess if self.cold else WarmProcess
-        whole = [command, *arguments, "--repo", str(self.repository)]
-        self.process = start(COMMAND_LINE, whole, self.folder, self.variables)
+        process_type = ColdProcess if self.starts_cold else WarmProcess
+        words = [command, *arguments, "--repo", str(self.repository)]
+        self.process = process_type(COMMAND_LINE, words, self.folder, self.variables)
 
-    def lived(self) -> list[str]:
-        """Processes with this loop's home or tag, by number and command, without its drivers, which are waited for."""
+    def processes(self) -> list[str]:
+        """Pid and command of processes with this loop's home or tag."""
         state = self.state
         tag = f"{state.uid}/" if state else None
-        return [shown for process in psutil.process_iter() if (shown := self._shown(process, tag))]
+        return [text for process in psutil.process_iter() if (text := self._describe(process, tag))]
 
-    def _shown(self, process: psutil.Process, tag: str | None) -> str:
+    def _describe(self, process: psutil.Process, tag: str | None) -> str:
         try:
             words, variables = process.cmdline(), process.environ()
         except psutil.Error:  # it has ended or is a zombie, and has neither
             return ""
-        tagged = tag and any(tag in word for word in (*words, variables.get("HELMSMAN_TAG", "")))
-        at_home = variables.get("HOME") == self.variables["HOME"]
-        return f"{process.pid} {' '.join(words)[:120]}" if tagged or at_home else ""
+        is_tagged = tag and any(tag in word for word in (*words, variables.get("HELMSMAN_TAG", "")))
+        has_own_home = variables.get("HOME") == self.variables["HOME"]
+        return f"{process.pid} {' '.join(words)[:120]}" if is_tagged or has_own_home else ""
 
 
-def script(request: Request) -> Turn:
-    """Script of the model for the real agent: work by one tool, where its home says, then a final message."""
+def real_agent_script(request: Request) -> Turn:
+    """Script of the model for the real agent: one tool call that does the work, then a final message."""
     return call(bash("~/work")) if request.turn == 0 else say("All of it is done.\n<promise>COMPLETE</promise>")
 
 
-def made(number: int, kind: Kind, folder: Path, place: Path, variables: Mapping[str, str], seed: int) -> Loop:
-    """A loop that has not started. `variables`: the path, and the engine."""
+def make_loop(number: int, kind: Kind, folder: Path, disk: Path, variables: Mapping[str, str], seed: int) -> Loop:
+    """Create a loop without starting it. `variables` are the path and the engine."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "home").mkdir()
-    place.mkdir(exist_ok=True)
-    own = {"HOME": str(folder / "home"), "HELMSMAN_HOME": str(place / "state"), "PREFECT_HOME": str(place / "prefect")}
-    loop = Loop(number, kind, folder, place, {**variables, **own}, random.Random(f"{seed}/{number}"))
+    disk.mkdir(exist_ok=True)
+    homes = {"HOME": str(folder / "home"), "HELMSMAN_HOME": str(disk / "state"), "PREFECT_HOME": str(disk / "prefect")}
+    loop = Loop(number, kind, folder, disk, {**variables, **homes}, random.Random(f"{seed}/{number}"))
     _make_agent(loop)
     _make_repository(loop)
     return loop
 
 
-def with_real_agent(loop: Loop, model_url: str) -> None:
-    """Let it call the real Claude Code with this model."""
+def use_real_agent(loop: Loop, model_url: str) -> None:
+    """Make the loop call the real Claude Code with this model."""
     home = Path(loop.variables["HOME"])
     loop.variables |= environment(model_url, home)
     (home / "work").symlink_to(loop.folder / "agent")
@@ -187,8 +196,8 @@ def with_real_agent(loop: Loop, model_url: str) -> None:
 
 def _make_agent(loop: Loop) -> None:
     agent = loop.folder / "agent"
-    words = f"{sys.executable} -I -S {AGENT} {loop.kind.manner} {loop.kind.steps} {loop.log}"
-    agent.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    command = f"{sys.executable} -I -S {AGENT} {loop.kind.behaviour} {loop.kind.steps} {loop.log}"
+    agent.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
     agent.chmod(0o755)
 
 
@@ -196,10 +205,10 @@ def _make_repository(loop: Loop) -> None:
     root = loop.repository
     root.mkdir()
     git(root, "init", "--quiet", "--initial-branch=main")
-    git(root, "commit", "--quiet", "--allow-empty", "--message", "Nothing yet")
+    git(root, "commit", "--quiet", "--allow-empty", "--message", "start")
     if loop.kind.remote:
         git(loop.folder, "init", "--quiet", "--bare", "--initial-branch=main", str(loop.remote))
-        refuse = f"#!/bin/sh\ntest ! -e {loop.folder / 'refuse'} || {{ echo 'closed for the night' >&2; exit 1; }}\n"
+        refuse = f"#!/bin/sh\ntest ! -e {loop.folder / 'refuse'} || {{ echo 'pushes are refused' >&2; exit 1; }}\n"
         (loop.remote / "hooks" / "pre-receive").write_text(refuse)
         (loop.remote / "hooks" / "pre-receive").chmod(0o755)
         git(root, "remote", "add", "origin", str(loop.remote))
