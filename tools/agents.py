@@ -13,10 +13,10 @@ from helmsman.agents import CAPABILITY_TEXTS
 from helmsman.parsers.definitions import read_kind
 from helmsman.records.agents import TELLS, AgentKind, Capability
 from tasks.agents.catalogue import AGENTS
-from tools.parts import ROOT, draw
+from tools.generated_parts import ROOT, update_document
 
 DOCUMENT = ROOT / "docs" / "agents.md"
-_KNOWN_BY = {
+_VERIFICATIONS = {
     "runs": "a run against a scripted model",
     "help": "its help and error messages",
     "documentation": "its documentation",
@@ -25,8 +25,13 @@ _KNOWN_BY = {
 
 def tables() -> Mapping[str, str]:
     agents = [AGENTS.read(path, None, read_kind) for path in AGENTS.built_in_files().values()]
-    made = {"capabilities": _capabilities(agents), "commands": _commands(agents), "lacks": _lacks(), "formats": _formats()}
-    return {name: "\n".join(rows) for name, rows in made.items()}
+    parts = {
+        "capabilities": _capabilities(agents),
+        "commands": _commands(agents),
+        "lacks": _missing_capabilities(),
+        "formats": _formats(),
+    }
+    return {name: "\n".join(rows) for name, rows in parts.items()}
 
 
 def _capabilities(agents: list[AgentKind]) -> Iterator[str]:
@@ -42,22 +47,22 @@ def _commands(agents: list[AgentKind]) -> Iterator[str]:
     for agent in agents:
         model = f" (model: `{' '.join(agent.model_options)}`)" if agent.model_options else ""
         login = ", ".join(f"`{name}`" for name in agent.login)
-        known = f"[{_KNOWN_BY[agent.known_by]}]({agent.documentation})" if agent.known_by else ""
+        verification = f"[{_VERIFICATIONS[agent.known_by]}]({agent.documentation})" if agent.known_by else ""
         version = f"{agent.version}, " if agent.version else ""
-        yield f"| {agent.name} | `{' '.join(agent.command)}`{model} | {agent.prompt} | {login} | {version}{known} |"
+        yield f"| {agent.name} | `{' '.join(agent.command)}`{model} | {agent.prompt} | {login} | {version}{verification} |"
 
 
-def _lacks() -> Iterator[str]:
+def _missing_capabilities() -> Iterator[str]:
     yield "| without | what that means |\n|---|---|"
     yield from (f"| {lack.short} | {lack.words} |" for lack in CAPABILITY_TEXTS.values())
 
 
 def _formats() -> Iterator[str]:
     yield "| `output` | tells |\n|---|---|"
-    for name, told in TELLS.items():
-        words = ", ".join(CAPABILITY_TEXTS[one].short for one in Capability if one in told)
-        yield f"| `{name}` | {words or 'the final text and the exit status'} |"
+    for name, capabilities in TELLS.items():
+        names = ", ".join(CAPABILITY_TEXTS[capability].short for capability in Capability if capability in capabilities)
+        yield f"| `{name}` | {names or 'the final text and the exit status'} |"
 
 
 if __name__ == "__main__":
-    sys.exit(draw(DOCUMENT, tables(), __file__, sys.argv[1:]))
+    sys.exit(update_document(DOCUMENT, tables(), __file__, sys.argv[1:]))

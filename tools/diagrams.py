@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, like every to
 from helmsman.config import LadderConfig
 from helmsman.oversee import ladder
 from helmsman.records.control import EscalationLevel
-from tools.parts import ROOT, draw
+from tools.generated_parts import ROOT, update_document
 
 DOCUMENT = ROOT / "docs" / "control.md"
 
@@ -27,23 +27,26 @@ def _fenced(diagram: str) -> str:
 
 def ladder_diagram(config: LadderConfig | None = None) -> str:
     """Every step between two levels, with its conditions."""
-    chosen = config or LadderConfig()
-    ways = [(_id(before), _id(step.after), _step(event, step, chosen)) for (before, event), step in ladder.STEPS.items()]
-    return _diagram({_id(level): level.title for level in EscalationLevel}, ways)
+    settings = config or LadderConfig()
+    transitions = [
+        (_state_id(before), _state_id(step.after), _transition_label(event, step, settings))
+        for (before, event), step in ladder.STEPS.items()
+    ]
+    return _diagram({_state_id(level): level.title for level in EscalationLevel}, transitions)
 
 
-def _diagram(states: Mapping[str, str], ways: list[tuple[str, str, str]]) -> str:
-    return "\n".join(_lines(states, ways))
+def _diagram(states: Mapping[str, str], transitions: list[tuple[str, str, str]]) -> str:
+    return "\n".join(_lines(states, transitions))
 
 
-def _lines(states: Mapping[str, str], ways: list[tuple[str, str, str]]) -> Iterator[str]:
+def _lines(states: Mapping[str, str], transitions: list[tuple[str, str, str]]) -> Iterator[str]:
     yield "stateDiagram-v2"
     yield from (f'    state "{name}" as {state}' for state, name in states.items())
     yield f"    [*] --> {next(iter(states))}"
-    yield from (f"    {before} --> {after} : {label}" for before, after, label in ways)
+    yield from (f"    {before} --> {after} : {label}" for before, after, label in transitions)
 
 
-def _id(level: EscalationLevel) -> str:
+def _state_id(level: EscalationLevel) -> str:
     return level.name.lower()
 
 
@@ -62,9 +65,9 @@ _COUNTERS: Mapping[str, str] = {
 }
 
 
-def _step(event: ladder.Event, step: ladder.Step, config: LadderConfig) -> str:
+def _transition_label(event: ladder.Event, step: ladder.Step, config: LadderConfig) -> str:
     return _COUNTERS[step.counter].format(event=_EVENTS[event], needs=step.needs or config.patience)
 
 
 if __name__ == "__main__":
-    sys.exit(draw(DOCUMENT, diagrams(), __file__, sys.argv[1:]))
+    sys.exit(update_document(DOCUMENT, diagrams(), __file__, sys.argv[1:]))

@@ -57,38 +57,38 @@ def rows(text: str) -> list[Row]:
 
 
 def _name(behaviour: str) -> str:
-    bold = NAME.match(behaviour)
-    return bold[1].rstrip(".") if bold else behaviour
+    match = NAME.match(behaviour)
+    return match[1].rstrip(".") if match else behaviour
 
 
 def collect() -> Proofs:
     """Proofs by row. Exits with pytest's output if it cannot collect."""
-    collector, said = Collector(), io.StringIO()
-    with redirect_stdout(said):
+    collector, output = Collector(), io.StringIO()
+    with redirect_stdout(output):
         code = pytest.main(["--collect-only", "-q", "-p", "no:randomly", "-p", "no:cacheprovider", str(ROOT)], [collector])
     if code != pytest.ExitCode.OK:
-        sys.exit(said.getvalue())
+        sys.exit(output.getvalue())
     return collector.proofs
 
 
-def report(known: Sequence[Row], proofs: Mapping[str, list[str]]) -> str:
+def report(all_rows: Sequence[Row], proofs: Mapping[str, list[str]]) -> str:
     """Proven rows with their tests, then those without, each in the order of the document."""
-    proven = [row for row in known if row.id in proofs]
-    bare = [row for row in known if row.id not in proofs]
-    lines = [line for row in proven for line in (_title(row), *(f"       {test}" for test in proofs[row.id]))]
-    return "\n".join([*lines, "", f"{len(proven)} rows are proven; without a test are {len(bare)}:", *map(_title, bare)])
+    proven = [row for row in all_rows if row.id in proofs]
+    unproven = [row for row in all_rows if row.id not in proofs]
+    lines = [line for row in proven for line in (_format_title(row), *(f"       {test}" for test in proofs[row.id]))]
+    return "\n".join([*lines, "", f"{len(proven)} rows are proven; {len(unproven)} have no test:", *map(_format_title, unproven)])
 
 
-def _title(row: Row) -> str:
+def _format_title(row: Row) -> str:
     return f"{row.id:<4} {row.name} ({row.since})"
 
 
 def main() -> int:
-    known, proofs = rows((ROOT / "docs" / "features.md").read_text(encoding="utf-8")), collect()
-    print(report(known, proofs))
-    unknown = sorted(proofs.keys() - {row.id for row in known})
+    all_rows, proofs = rows((ROOT / "docs" / "features.md").read_text(encoding="utf-8")), collect()
+    print(report(all_rows, proofs))
+    unknown = sorted(proofs.keys() - {row.id for row in all_rows})
     for row in unknown:
-        print(f"docs/features.md has no row {row}, but it is claimed by {proofs[row][0]}", file=sys.stderr)
+        print(f"docs/features.md has no row {row}, which this test names: {proofs[row][0]}", file=sys.stderr)
     return 1 if unknown else 0
 
 

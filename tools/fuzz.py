@@ -3,7 +3,7 @@
     python -m tools.fuzz [--seconds 60] [--target NAME]... [--jobs 2]
 
 Findings are written to tests/corpus/TARGET/, where tests/unit/test_corpus.py runs them from then on. Exits with 1 if something
-was found. An input that takes longer than SLOW seconds, or more than MEMORY_MB, is a finding too. Needs atheris, which exists
+was found. An input that takes longer than MAX_SECONDS, or more than MEMORY_MB, is a finding too. Needs atheris, which exists
 for Python 3.11 and 3.12.
 """
 
@@ -19,22 +19,22 @@ from pathlib import Path
 
 from tools.fuzz_targets import ROOT, TARGETS, corpus, seeds
 
-SLOW = 5
+MAX_SECONDS = 5
 """Seconds for an input of a few kilobytes; the instrumentation makes Python about five times slower."""
 MEMORY_MB = 2048
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    said = _options().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     if importlib.util.find_spec("atheris") is None:
         print(f"atheris is not installed; there is none for Python {sys.version_info.major}.{sys.version_info.minor}")
         print("nothing was fuzzed. Use Python 3.11 or 3.12: make PYTHON=python3.12")
         return 2
-    with ThreadPoolExecutor(said.jobs) as pool:
-        return int(any(list(pool.map(partial(_campaign, seconds=said.seconds), said.target or TARGETS))))
+    with ThreadPoolExecutor(options.jobs) as pool:
+        return int(any(list(pool.map(partial(_fuzz, seconds=options.seconds), options.target or TARGETS))))
 
 
-def _options() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz", description="Fuzz every parser, guided by coverage.")
     parser.add_argument("--seconds", type=int, default=60, help="for each target")
     parser.add_argument("--target", action="append", choices=TARGETS, help="fuzz only this one; repeatable")
@@ -42,40 +42,48 @@ def _options() -> argparse.ArgumentParser:
     return parser
 
 
-def _campaign(name: str, *, seconds: int) -> bool:
-    """Fuzz one target in its own process. Returns whether something was found."""
+def _fuzz(name: str, *, seconds: int) -> bool:
+    """Fuzz one target in its own process. Returns whether an input broke it."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        pool, found = Path(folder, "pool"), Path(folder, "found")
-        pool.mkdir()
-        found.mkdir()
-        for place, seed in enumerate([*seeds(TARGETS[name]), *(path.read_bytes() for path in corpus(name))]):
-            (pool / f"seed-{place}").write_bytes(seed)
-        ended = subprocess.run(_command(name, pool, found, seconds), cwd=ROOT, capture_output=True, text=True, check=False)
-        kept = [_keep(name, path) for path in sorted(found.iterdir())]
-        _tell(name, ended, kept)
-        return bool(kept) or ended.returncode != 0
+        inputs, findings = Path(folder, "pool"), Path(folder, "found")
+        inputs.mkdir()
+        findings.mkdir()
+        for number, seed in enumerate([*seeds(TARGETS[name]), *(path.read_bytes() for path in corpus(name))]):
+            (inputs / f"seed-{number}").write_bytes(seed)
+        completed = subprocess.run(
+            _command(name, inputs, findings, seconds), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        added = [_add_to_corpus(name, path) for path in sorted(findings.iterdir())]
+        _print_result(name, completed, added)
+        return bool(added) or completed.returncode != 0
 
 
-def _command(name: str, pool: Path, found: Path, seconds: int) -> list[str]:
-    limits = [f"-max_total_time={seconds}", f"-timeout={SLOW}", f"-rss_limit_mb={MEMORY_MB}", f"-max_len={TARGETS[name].longest}"]
-    ours = [sys.executable, "-m", "tools.fuzz_inside", name]
-    return [*ours, str(pool), f"-artifact_prefix={found}/", "-print_final_stats=1", *limits]
+def _command(name: str, inputs: Path, findings: Path, seconds: int) -> list[str]:
+    limits = [
+        f"-max_total_time={seconds}",
+        f"-timeout={MAX_SECONDS}",
+        f"-rss_limit_mb={MEMORY_MB}",
+        f"-max_len={TARGETS[name].max_bytes}",
+    ]
+    program = [sys.executable, "-m", "tools.fuzz_process", name]
+    return [*program, str(inputs), f"-artifact_prefix={findings}/", "-print_final_stats=1", *limits]
 
 
-def _keep(name: str, path: Path) -> Path:
-    kept = ROOT / "tests" / "corpus" / name / path.name
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    kept.write_bytes(path.read_bytes())
-    return kept
+def _add_to_corpus(name: str, path: Path) -> Path:
+    copy = ROOT / "tests" / "corpus" / name / path.name
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    copy.write_bytes(path.read_bytes())
+    return copy
 
 
-def _tell(name: str, ended: subprocess.CompletedProcess[str], kept: Sequence[Path]) -> None:
-    runs = next((line.split()[-1] for line in ended.stderr.splitlines() if "number_of_executed_units" in line), "?")
+def _print_result(name: str, completed: subprocess.CompletedProcess[str], findings: Sequence[Path]) -> None:
+    runs = next((line.split()[-1] for line in completed.stderr.splitlines() if "number_of_executed_units" in line), "?")
     print(
-        f"{name:<16} {runs:>9} runs  {'found ' + ', '.join(path.name for path in kept) if kept else 'nothing found'}", flush=True
+        f"{name:<16} {runs:>9} runs  {'found ' + ', '.join(path.name for path in findings) if findings else 'nothing found'}",
+        flush=True,
     )
-    if kept or ended.returncode:
-        errors = (ended.stdout + ended.stderr).split("Uncaught Python exception")[-1].splitlines()
+    if findings or completed.returncode:
+        errors = (completed.stdout + completed.stderr).split("Uncaught Python exception")[-1].splitlines()
         print("\n".join(f"    {line}" for line in errors if "INFO" not in line and line.strip())[-3000:], flush=True)
 
 

@@ -14,8 +14,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from jinja2 import TemplateSyntaxError
-
 from deployments.group import read_links
 from helmsman.config import LoopConfig
 from helmsman.config.layers import from_assignments, from_environment
@@ -30,14 +28,9 @@ from helmsman.orient.written import read_compacted, read_focus
 from helmsman.oversee.best import Candidate, read_choice
 from helmsman.oversee.imperatives import read_imperatives
 from helmsman.parsers import progress_file as progress
-from helmsman.parsers.agent_actions import detail_of, parse_event
-from helmsman.parsers.agent_dialects import reader_of
 from helmsman.parsers.alignment_file import read as read_alignment
 from helmsman.parsers.alignment_file import render as render_alignment
-from helmsman.parsers.claude_stream import ClaudeReader, is_model_message, tool_calls, tool_results
 from helmsman.parsers.definitions import read_hat, read_kind, read_sheet
-from helmsman.parsers.failure_words import MESSAGE, WHERE
-from helmsman.parsers.failures import failed_by_output, failure_of, list_failures
 from helmsman.parsers.issues import parse_command, read_mark
 from helmsman.parsers.plan_files import read_plan, tick_items
 from helmsman.parsers.plan_form import PlanError
@@ -48,21 +41,16 @@ from helmsman.parsers.rubric import read_rubric, settings
 from helmsman.parsers.security_scan import read_scan
 from helmsman.parsers.shell import commands
 from helmsman.parsers.source import Source, is_test_file
-from helmsman.parsers.test_report import read_junit, read_summary
+from helmsman.parsers.test_report import read_summary
 from helmsman.plain import clean, clean_lines, short_line
-from helmsman.prompts.message import check_template
-from helmsman.records.agent import AgentCall, ErrorVector
-from helmsman.records.agents import TELLS, AgentKind, Format
+from helmsman.records.agents import TELLS, Format
 from helmsman.records.alignment import Alignment
 from helmsman.records.base import Reply
-from helmsman.records.claims import Claims
 from helmsman.records.forms import LONGEST_SETTINGS
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.plan import Plan, PlanItem
-from helmsman.verify.claims import read_claims
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.hints import Change, hints
-from helmsman.verify.judge.votes import UnreadableError, read_vote
 from helmsman.verify.touched import classify_changes, settings_of
 from helmsman.verify.variety import counts_of
 from tasks.loop.configure import read_file, read_layers
@@ -70,10 +58,11 @@ from tasks.memory.exchange import read as read_exported
 from tasks.observers.follow import last_entries
 from tasks.repository.state_ref import parse_state
 from tasks.system.secrets import redact
+from tools.fuzz_output import fuzz_claims, fuzz_dialect, fuzz_failure, fuzz_junit, fuzz_stream, fuzz_template, fuzz_vote, text
 
 ROOT = Path(__file__).parents[1]
 FOLDER = Path("/dev/shm") if Path("/dev/shm").is_dir() else None  # noqa: S108 - a place that costs no disk; each run has its own
-AGREED = Alignment(goal="a goal")
+ALIGNMENT = Alignment(goal="a goal")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = {"API_TOKEN": "s3cr3t-value-xyz"}
 SOURCES = (
@@ -89,76 +78,10 @@ class Target:
     read: Callable[[bytes], object]
     seeds: tuple[str, ...] = ()
     """Globs relative to the repository: files that people or programs wrote."""
-    words: tuple[bytes, ...] = ()
+    examples: tuple[bytes, ...] = ()
     """Seed inputs where no file is one."""
-    longest: int = 4096
+    max_bytes: int = 4096
     """Maximum bytes of an input."""
-
-
-def text(data: bytes) -> str:
-    """Decode like our own readers, which refuse nothing."""
-    return data.decode("utf-8", "replace")
-
-
-# --- output of agents, runners and models ---------------------------------------------------------------------------
-
-
-def _stream(data: bytes) -> None:
-    reader = ClaudeReader()
-    for line in data.split(b"\n"):
-        event = parse_event(line)
-        if event is None:
-            continue
-        reader.feed(event)
-        is_model_message(event)
-        for called in tool_calls(event):
-            detail_of(called.arguments)
-        tool_results(event)
-    _whole(reader.conclude(exit_code=1, ended_by="itself", stderr=text(data[:500]), seconds=1, now=NOW))
-
-
-def _template(data: bytes) -> None:
-    with suppress(TemplateSyntaxError):
-        check_template(text(data))
-
-
-def _dialect(output: Format, data: bytes) -> None:
-    reader = reader_of(AgentKind(name="it", title="It", command=("it",), output=output))
-    for line in data.split(b"\n"):
-        reader.feed(line)
-    _whole(reader.conclude(exit_code=0, ended_by="itself", stderr="", seconds=1))
-
-
-def _whole(call: AgentCall) -> None:
-    """It stays the same when it is written to disk and read again."""
-    assert AgentCall.model_validate_json(call.model_dump_json()) == call
-
-
-def _junit(data: bytes) -> None:
-    report = read_junit(text(data))
-    assert (report.counts is None) <= (not report.ran)
-
-
-def _failure(data: bytes) -> None:
-    command, _, output = text(data).partition("\0")
-    found = failure_of("Bash", command, output)
-    assert ErrorVector.model_validate_json(found.model_dump_json()) == found
-    assert (len(found.where) <= WHERE, len(found.message) <= MESSAGE) == (True, True)
-    assert max(len(said.splitlines()) for said in (found.where, found.message)) <= 1
-    failed_by_output(command, output)
-    list_failures(output, command)
-
-
-def _claims(data: bytes) -> None:
-    for only_at_end in (False, True):
-        found = read_claims(text(data), "DONE-IS-DONE", only_at_end=only_at_end)
-        assert Claims.model_validate_json(found.model_dump_json()) == found
-        assert not found.wants_to_finish or found.how in {"DONE-IS-DONE", "EXIT_SIGNAL"}
-
-
-def _vote(data: bytes) -> None:
-    with suppress(UnreadableError):
-        read_vote(Reply(text=text(data), stop="end_turn"), ("C1", "C2"))
 
 
 # --- files of the repository ----------------------------------------------------------------------------------------
@@ -181,10 +104,10 @@ def _unplaced(plan: Plan) -> list[PlanItem]:
 
 
 def _alignment(data: bytes) -> None:
-    found = read_alignment(text(data))
-    if isinstance(found, Alignment):
-        again = read_alignment(render_alignment(found))
-        assert again == found, (again, found)
+    alignment = read_alignment(text(data))
+    if isinstance(alignment, Alignment):
+        reread = read_alignment(render_alignment(alignment))
+        assert reread == alignment, (reread, alignment)
 
 
 def _progress(data: bytes) -> None:
@@ -196,10 +119,10 @@ def _progress(data: bytes) -> None:
 
 def _guardrails(data: bytes) -> None:
     edits = read_guardrails(text(data), (), "project", NOW)
-    standing = edits.guardrails
+    guardrails = edits.guardrails
     if not edits.broken:
-        again = read_guardrails(render_guardrails(standing), standing, "project", NOW)
-        assert [one.id for one in again.guardrails] == [one.id for one in standing]
+        reread = read_guardrails(render_guardrails(guardrails), guardrails, "project", NOW)
+        assert [guardrail.id for guardrail in reread.guardrails] == [guardrail.id for guardrail in guardrails]
 
 
 def _wiki(data: bytes) -> None:
@@ -236,16 +159,16 @@ def _read_links(path: Path) -> None:
 
 
 def _source(data: bytes) -> None:
-    kind, said = SOURCES[data[0] % len(SOURCES) if data else 0], text(data[1:])
+    kind, content = SOURCES[data[0] % len(SOURCES) if data else 0], text(data[1:])
     name = f"src/test_it{kind}" if data[:1] > b"\x80" else f"src/it{kind}"
-    counts_of(name, said)
-    is_test_file(name, said)
-    source = Source(name, said)
+    counts_of(name, content)
+    is_test_file(name, content)
+    source = Source(name, content)
     for places in (source.tests, source.skips, source.suppressions, source.doubles, source.places("literal")):
-        assert all(1 <= one.line <= said.count("\n") + 1 for one in places)
-    settings_of(name, said)
-    read_table("package.json", said)
-    read_table("pyproject.toml", said)
+        assert all(1 <= one.line <= content.count("\n") + 1 for one in places)
+    settings_of(name, content)
+    read_table("package.json", content)
+    read_table("pyproject.toml", content)
 
 
 def _change(data: bytes) -> None:
@@ -263,7 +186,7 @@ def _shell(data: bytes) -> None:
     commands(text(data), "/tree")
 
 
-def _orders(data: bytes) -> None:
+def _imperatives(data: bytes) -> None:
     list(read_imperatives("CLAUDE.md", text(data)))
 
 
@@ -301,30 +224,30 @@ def _assignments(data: bytes) -> None:
 
 def _config(data: bytes) -> None:
     with suppress(ValueError):
-        found = LoopConfig.model_validate_json(data)
-        assert LoopConfig.model_validate_json(found.model_dump_json()) == found
+        config = LoopConfig.model_validate_json(data)
+        assert LoopConfig.model_validate_json(config.model_dump_json()) == config
 
 
 def _state(data: bytes) -> None:
     with suppress(OperatorError):
-        found = parse_state(text(data), "it")
-        assert parse_state(found.model_dump_json(), "it") == found
+        state = parse_state(text(data), "it")
+        assert parse_state(state.model_dump_json(), "it") == state
 
 
 def _record(data: bytes) -> None:
     with suppress(ValueError):
-        found = IterationRecord.model_validate_json(data)
-        assert IterationRecord.model_validate_json(found.model_dump_json()) == found
+        record = IterationRecord.model_validate_json(data)
+        assert IterationRecord.model_validate_json(record.model_dump_json()) == record
 
 
-def _shown(data: bytes) -> None:
-    said = text(data)
-    for shown in (clean(said), clean_lines(said), short_line(said)):
-        assert not any(ord(sign) < ord(" ") and sign != "\n" for sign in shown)
-    assert SECRET["API_TOKEN"] not in redact(f"{said}{SECRET['API_TOKEN']}{said}", SECRET)
+def _printed_text(data: bytes) -> None:
+    content = text(data)
+    for printed in (clean(content), clean_lines(content), short_line(content)):
+        assert not any(ord(character) < ord(" ") and character != "\n" for character in printed)
+    assert SECRET["API_TOKEN"] not in redact(f"{content}{SECRET['API_TOKEN']}{content}", SECRET)
 
 
-def _refusing(read: Callable[[str, str], object]) -> Callable[[bytes], None]:
+def _may_refuse(read: Callable[[str, str], object]) -> Callable[[bytes], None]:
     def target(data: bytes) -> None:
         with suppress(OperatorError):
             read(text(data), "it")
@@ -332,7 +255,7 @@ def _refusing(read: Callable[[str, str], object]) -> Callable[[bytes], None]:
     return target
 
 
-def _plainly(read: Callable[[str], object]) -> Callable[[bytes], None]:
+def _read_text(read: Callable[[str], object]) -> Callable[[bytes], None]:
     return lambda data: (read(text(data)), None)[1]
 
 
@@ -340,90 +263,98 @@ def _json(value: object) -> bytes:
     return json.dumps(value).encode()
 
 
-_STARTS: Mapping[Format, str] = {name: f"tests/recordings/agents/{name}/*" for name in TELLS}
+_AGENT_RECORDINGS: Mapping[Format, str] = {name: f"tests/recordings/agents/{name}/*" for name in TELLS}
 
 TARGETS: Mapping[str, Target] = {
-    "stream": Target(_stream, ("tests/recordings/claude/*.jsonl",), longest=16384),
-    **{f"agent-{name}": Target(partial(_dialect, name), (_STARTS[name],)) for name in TELLS},
+    "stream": Target(fuzz_stream, ("tests/recordings/claude/*.jsonl",), max_bytes=16384),
+    **{f"agent-{name}": Target(partial(fuzz_dialect, name), (_AGENT_RECORDINGS[name],)) for name in TELLS},
     "junit": Target(
-        _junit,
-        words=(b'<testsuite><testcase classname="a" name="b"><failure/></testcase></testsuite>', b"<testsuites/>"),
+        fuzz_junit,
+        examples=(b'<testsuite><testcase classname="a" name="b"><failure/></testcase></testsuite>', b"<testsuites/>"),
     ),
-    "summary": Target(_plainly(read_summary), ("tests/recordings/summaries/*.txt",)),
+    "summary": Target(_read_text(read_summary), ("tests/recordings/summaries/*.txt",)),
     "failure": Target(
-        _failure,
+        fuzz_failure,
         ("tests/recordings/summaries/pytest_red*.txt",),
         (b"set -e; cd a && pytest -q | tail -5\0FAILED a.py::b - assert 1 == 2\n1 failed in 0.1s",),
     ),
-    "claims": Target(_claims, words=(b"---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---", b"{}")),
-    "vote": Target(_vote, words=(b'{"criteria":[{"id":"C1","reason":"a","verdict":"met","fix":"","need":[]}],"principle":""}',)),
+    "claims": Target(
+        fuzz_claims, examples=(b"---RALPH_STATUS---\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---", b"{}")
+    ),
+    "vote": Target(
+        fuzz_vote, examples=(b'{"criteria":[{"id":"C1","reason":"a","verdict":"met","fix":"","need":[]}],"principle":""}',)
+    ),
     "proposal": Target(
-        lambda data: read_proposal(Reply(text=text(data), stop="end_turn"), "a"), words=(b'{"specification":{},"process":{}}',)
+        lambda data: read_proposal(Reply(text=text(data), stop="end_turn"), "a"), examples=(b'{"specification":{},"process":{}}',)
     ),
     "template": Target(
-        _template,
-        words=(b'{% extends "iteration.md.j2" %}{% block rules %}{{ goal if iteration > 1 else branch }}{% endblock %}',),
+        fuzz_template,
+        examples=(b'{% extends "iteration.md.j2" %}{% block rules %}{{ goal if iteration > 1 else branch }}{% endblock %}',),
     ),
-    "focus": Target(_plainly(read_focus), words=(b'```json\n{"focus":"a","why":"b"}\n```',)),
-    "compacted": Target(_plainly(read_compacted), words=(b'{"goal":"a","approach":"b","completed":[],"next":[]}',)),
-    "choice": Target(lambda data: read_choice(text(data), [Candidate(loop="A")]), words=(b'{"best":"A","reason":"r"}',)),
+    "focus": Target(_read_text(read_focus), examples=(b'```json\n{"focus":"a","why":"b"}\n```',)),
+    "compacted": Target(_read_text(read_compacted), examples=(b'{"goal":"a","approach":"b","completed":[],"next":[]}',)),
+    "choice": Target(lambda data: read_choice(text(data), [Candidate(loop="A")]), examples=(b'{"best":"A","reason":"r"}',)),
     "scan": Target(
         lambda data: read_scan(text(data), "/tree"),
-        words=(b'{"results":[{"code":"1 x"}]}', b'{"runs":[{"tool":{"driver":{"rules":[]}},"results":[{}]}]}'),
+        examples=(b'{"results":[{"code":"1 x"}]}', b'{"runs":[{"tool":{"driver":{"rules":[]}},"results":[{}]}]}'),
     ),
     "rubric": Target(
         _rubric, ("docs/rubric.md",), (b"## Checks\n- `a`\n## Judge criteria\n- [x] b (2 of 3 votes)\n<!-- c -->\n",)
     ),
     "rubric-layers": Target(partial(_layers, "RUBRIC.md"), ("docs/rubric.md",), (b"---\ngoal: a\n---\n# Checks\n- `make`\n",)),
-    "helmsman-toml": Target(partial(_layers, "helmsman.toml"), words=(b'goal = "a"\nchecks = [{command = "make"}]\n',)),
+    "helmsman-toml": Target(partial(_layers, "helmsman.toml"), examples=(b'goal = "a"\nchecks = [{command = "make"}]\n',)),
     "pyproject": Target(partial(_layers, "pyproject.toml"), ("pyproject.toml",), (b'[tool.helmsman]\ngoal = "a"',)),
-    "config-file": Target(partial(_on_disk, read_file, "any.toml"), words=(b'goal_file = "x"', b"[limits]\niterations = 3")),
-    "config": Target(_config, words=(LoopConfig(goal="a").model_dump_json().encode(),), longest=16384),
+    "config-file": Target(partial(_on_disk, read_file, "any.toml"), examples=(b'goal_file = "x"', b"[limits]\niterations = 3")),
+    "config": Target(_config, examples=(LoopConfig(goal="a").model_dump_json().encode(),), max_bytes=16384),
     "plan-json": Target(
-        partial(_plan, "prd.json"), words=(b'{"userStories":[{"id":"US-1","title":"a","priority":1,"passes":false}]}', b"[]")
+        partial(_plan, "prd.json"), examples=(b'{"userStories":[{"id":"US-1","title":"a","priority":1,"passes":false}]}', b"[]")
     ),
     "plan-markdown": Target(partial(_plan, "fix_plan.md"), ("docs/plans.md",), (b"- [ ] T1 one\n  - [ ] [P] two (T1)\n",)),
-    "plan-toml": Target(partial(_plan, "plan.toml"), words=(b'[[items]]\nid = "a"\ntitle = "b"\nneeds = []\ncheck = "make"\n',)),
-    "alignment": Target(_alignment, ("docs/align.md",), (render_alignment(AGREED).encode(),)),
+    "plan-toml": Target(
+        partial(_plan, "plan.toml"), examples=(b'[[items]]\nid = "a"\ntitle = "b"\nneeds = []\ncheck = "make"\n',)
+    ),
+    "alignment": Target(_alignment, ("docs/align.md",), (render_alignment(ALIGNMENT).encode(),)),
     "progress": Target(
         _progress,
-        words=(b"# Progress\n\n## Completed\n- [x] a (90 %)\n\n## Confidence\n80\n", b"Next: first\n ## COMPLETED\nlast"),
+        examples=(b"# Progress\n\n## Completed\n- [x] a (90 %)\n\n## Confidence\n80\n", b"Next: first\n ## COMPLETED\nlast"),
     ),
-    "research": Target(_plainly(read_research), words=(b"## STRENGTHS\n- a\n\n## APPROACH\nb\n\n## CONFIDENCE\n40\n",)),
-    "guardrails": Target(_guardrails, words=(render_guardrails(()).encode(), b"# Guardrails\n\n- when a: do b\n")),
-    "wiki-index": Target(_wiki, words=(b"# Index\n\n- [a](a.md): b\n",)),
-    "source": Target(_source, ("tests/unit/test_group.py", "pyproject.toml", ".ci/run"), longest=8192),
-    "change": Target(_change, ("tests/unit/test_*.py",), longest=8192),
+    "research": Target(_read_text(read_research), examples=(b"## STRENGTHS\n- a\n\n## APPROACH\nb\n\n## CONFIDENCE\n40\n",)),
+    "guardrails": Target(_guardrails, examples=(render_guardrails(()).encode(), b"# Guardrails\n\n- when a: do b\n")),
+    "wiki-index": Target(_wiki, examples=(b"# Index\n\n- [a](a.md): b\n",)),
+    "source": Target(_source, ("tests/unit/test_group.py", "pyproject.toml", ".ci/run"), max_bytes=8192),
+    "change": Target(_change, ("tests/unit/test_*.py",), max_bytes=8192),
     "shell": Target(_shell, (".ci/run",), (b"cd /x && rm -rf \"$HOME\"/* | tee <(cat <<'E'\nx\nE\n)",)),
-    "orders": Target(_orders, ("CONTRIBUTING.md",)),
+    "orders": Target(_imperatives, ("CONTRIBUTING.md",)),
     "agents-md": Target(_agents_md, ("CONTRIBUTING.md",)),
-    "hat": Target(_refusing(read_hat), ("tasks/hats/personas/*.md",)),
-    "preset": Target(_refusing(read_sheet), ("tasks/hats/presets/*.md",)),
-    "agent-file": Target(_refusing(read_kind), ("tasks/agents/presets/*",)),
-    "loops": Target(partial(_on_disk, _read_links, "loops.toml"), words=(b'[[loops]]\ngoal = "a"\nchecks = ["make"]\n',)),
+    "hat": Target(_may_refuse(read_hat), ("tasks/hats/personas/*.md",)),
+    "preset": Target(_may_refuse(read_sheet), ("tasks/hats/presets/*.md",)),
+    "agent-file": Target(_may_refuse(read_kind), ("tasks/agents/presets/*",)),
+    "loops": Target(partial(_on_disk, _read_links, "loops.toml"), examples=(b'[[loops]]\ngoal = "a"\nchecks = ["make"]\n',)),
     "webhook-forge": Target(
         partial(_webhook, read_forge),
-        words=(_json({"ref": "refs/heads/main", "before": "0" * 40, "after": "1" * 40, "repository": {"full_name": "a/b"}}),),
+        examples=(_json({"ref": "refs/heads/main", "before": "0" * 40, "after": "1" * 40, "repository": {"full_name": "a/b"}}),),
     ),
-    "webhook-git": Target(partial(_webhook, read_hook), words=(b"a/b\n" + b"0" * 40 + b" " + b"1" * 40 + b" refs/heads/main\n",)),
-    "repositories": Target(_allowed, words=(b'[repositories]\n"a/b" = "/srv/b"\n',)),
-    "comment": Target(_comment, words=(b"/helmsman set limits.iterations=40\nwords", b"<!-- helmsman stage=a -->")),
-    "assignments": Target(_assignments, words=(b'limits.iterations=40\nchecks=["make"]\nGOAL=a',)),
-    "state": Target(_state, ("tests/fixtures/states/*.json",), longest=16384),
-    "record": Target(_record, ("tests/fixtures/records/*.json",), longest=16384),
-    "journal": Target(partial(_on_disk, last_entries, "journal.jsonl"), words=(b'2026-01-01 {"kind":"check_started"}\n',)),
-    "memory": Target(partial(_on_disk, read_exported, "memory.json"), words=(b'{"format":"helmsman-memory","version":1}',)),
-    "shown": Target(_shown, words=(b"a\x1b[31m\xe2\x80\xae|<b>`",)),
+    "webhook-git": Target(
+        partial(_webhook, read_hook), examples=(b"a/b\n" + b"0" * 40 + b" " + b"1" * 40 + b" refs/heads/main\n",)
+    ),
+    "repositories": Target(_allowed, examples=(b'[repositories]\n"a/b" = "/srv/b"\n',)),
+    "comment": Target(_comment, examples=(b"/helmsman set limits.iterations=40\nwords", b"<!-- helmsman stage=a -->")),
+    "assignments": Target(_assignments, examples=(b'limits.iterations=40\nchecks=["make"]\nGOAL=a',)),
+    "state": Target(_state, ("tests/fixtures/states/*.json",), max_bytes=16384),
+    "record": Target(_record, ("tests/fixtures/records/*.json",), max_bytes=16384),
+    "journal": Target(partial(_on_disk, last_entries, "journal.jsonl"), examples=(b'2026-01-01 {"kind":"check_started"}\n',)),
+    "memory": Target(partial(_on_disk, read_exported, "memory.json"), examples=(b'{"format":"helmsman-memory","version":1}',)),
+    "shown": Target(_printed_text, examples=(b"a\x1b[31m\xe2\x80\xae|<b>`",)),
 }
 
 
 def seeds(target: Target) -> Iterator[bytes]:
     """Seed inputs of a target."""
-    yield from target.words
+    yield from target.examples
     for pattern in target.seeds:
         for path in sorted(ROOT.glob(pattern)):
             if path.is_file():
-                yield path.read_bytes()[: target.longest]
+                yield path.read_bytes()[: target.max_bytes]
 
 
 def corpus(name: str) -> list[Path]:

@@ -14,7 +14,7 @@ from deployments.receiver import SENDERS, Sender
 
 FILE = Path(__file__).parents[1] / "docs" / "receiver.openapi.json"
 TEXT = {"text/plain": {"schema": {"type": "string"}}}
-ANSWERS = {
+RESPONSES = {
     "200": "Nothing to do, or a duplicate.",
     "202": "Accepted and stored on disk.",
     "400": "The message is malformed, names no event, or has no delivery id.",
@@ -44,29 +44,29 @@ EVENT = {
 """Fields of every event of a forge, and those of a push."""
 
 
-def described() -> dict[str, Any]:
+def openapi_document() -> dict[str, Any]:
     """The complete description."""
     health = {"get": {"summary": "Health check", "responses": {"200": {"description": "It is running.", "content": TEXT}}}}
     return {
         "openapi": "3.1.0",
         "info": {"title": "helmsman receive", "version": "1", "description": "docs/push.md describes the set-up."},
-        "paths": {**{path: {"post": _operation(way)} for path, way in SENDERS.items()}, "/health": health},
+        "paths": {**{path: {"post": _operation(sender)} for path, sender in SENDERS.items()}, "/health": health},
     }
 
 
-def _operation(way: Sender) -> dict[str, Any]:
-    headers = [name for name in (way.signature, way.delivery, way.event, way.timestamp) if name]
-    form = EVENT if way.content == "application/json" else {"type": "string"}
+def _operation(sender: Sender) -> dict[str, Any]:
+    headers = [name for name in (sender.signature, sender.delivery, sender.event, sender.timestamp) if name]
+    schema = EVENT if sender.content == "application/json" else {"type": "string"}
     return {
-        "summary": f"An event of {way.source}",
+        "summary": f"An event of {sender.source}",
         "parameters": [{"name": name, "in": "header", "required": True, "schema": {"type": "string"}} for name in headers],
-        "requestBody": {"required": True, "content": {way.content: {"schema": form}}},
-        "responses": {status: {"description": words, "content": TEXT} for status, words in ANSWERS.items()},
+        "requestBody": {"required": True, "content": {sender.content: {"schema": schema}}},
+        "responses": {status: {"description": words, "content": TEXT} for status, words in RESPONSES.items()},
     }
 
 
 def main() -> None:
-    FILE.write_text(json.dumps(described(), indent=2) + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(openapi_document(), indent=2) + "\n", encoding="utf-8")
     print(f"wrote {FILE.name}")
 
 

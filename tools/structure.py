@@ -2,7 +2,7 @@
 
     python tools/structure.py
 
-Lines are physical lines of Python. A package without a plan is to be moved into one that has a plan. No figure is an error.
+Lines are physical lines of Python. A package without a plan should move into one that has a plan. No figure is an error.
 """
 
 import ast
@@ -22,7 +22,7 @@ BUDGETS: Mapping[str, int] = {
     "tasks/triggers": 640, "deployments": 3970, "flows": 270, "blocks": 90, "tests": 40_000, "product": 40_000,
 }  # fmt: skip
 """Limits of lines, including planned features."""
-TABLES, MOST_IN_TABLES = frozenset({".toml", ".j2", ".scm"}), 2500
+TABLES, TABLES_BUDGET = frozenset({".toml", ".j2", ".scm"}), 2500
 """Tables, templates and queries, in addition to the product's lines."""
 
 
@@ -39,7 +39,7 @@ class Size(NamedTuple):
         return Size(lines, files, types, self.functions + other.functions)
 
 
-NOTHING = Size(0, 0, 0, ())
+EMPTY = Size(0, 0, 0, ())
 
 
 def size_of(text: str) -> Size:
@@ -47,7 +47,7 @@ def size_of(text: str) -> Size:
     nodes = list(ast.walk(ast.parse(text)))
     functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     types = sum(isinstance(node, ast.ClassDef) for node in nodes)
-    return Size(text.count("\n"), 1, types, tuple(1 + (one.end_lineno or one.lineno) - one.lineno for one in functions))
+    return Size(text.count("\n"), 1, types, tuple(1 + (node.end_lineno or node.lineno) - node.lineno for node in functions))
 
 
 def package_of(path: Path) -> str:
@@ -58,13 +58,13 @@ def package_of(path: Path) -> str:
 
 def sizes() -> dict[str, Size]:
     """Sizes by package, of the product and of the tests."""
-    found: dict[str, Size] = {}
+    by_package: dict[str, Size] = {}
     for layer in (*LAYERS, "tests"):
         for path in sorted((ROOT / layer).rglob("*.py")):
             size, package = size_of(path.read_text(encoding="utf-8")), package_of(path)
             for name in (package,) if layer == "tests" else (package, "product"):
-                found[name] = found.get(name, NOTHING).plus(size)
-    return {name: found[name] for name in sorted(found, key=lambda name: (name in {"product", "tests"}, name))}
+                by_package[name] = by_package.get(name, EMPTY).plus(size)
+    return {name: by_package[name] for name in sorted(by_package, key=lambda name: (name in {"product", "tests"}, name))}
 
 
 def lines_in_tables() -> int:
@@ -76,10 +76,11 @@ def rows() -> Iterator[str]:
     yield f"{'package':<22}{'lines':>8}{'plan':>8}{'files':>7}{'types':>7}{'functions':>11}{'median':>8}{'p90':>5}{'longest':>9}"
     for name, size in sizes().items():
         plan = f"{BUDGETS[name]:,}" if name in BUDGETS else "none"
-        of = sorted(size.functions) or [0]
-        counts = f"{size.files:>7}{size.types:>7}{len(size.functions):>11}{median(of):>8.0f}{of[len(of) * 9 // 10]:>5}{of[-1]:>9}"
-        yield f"{name:<22}{size.lines:>8,}{plan:>8}{counts}"
-    yield f"{'tables, templates':<22}{lines_in_tables():>8,}{MOST_IN_TABLES:>8,}"
+        lengths = sorted(size.functions) or [0]
+        counts = f"{size.files:>7}{size.types:>7}{len(size.functions):>11}"
+        longest = f"{median(lengths):>8.0f}{lengths[len(lengths) * 9 // 10]:>5}{lengths[-1]:>9}"
+        yield f"{name:<22}{size.lines:>8,}{plan:>8}{counts}{longest}"
+    yield f"{'tables, templates':<22}{lines_in_tables():>8,}{TABLES_BUDGET:>8,}"
 
 
 if __name__ == "__main__":

@@ -10,31 +10,31 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run by path, like every tool
 
 from helmsman.render.spans import telemetry_names
-from tools.parts import ROOT, draw
+from tools.generated_parts import ROOT, update_document
 
 DOCUMENT = ROOT / "docs" / "telemetry.md"
 
 
 def tables() -> Mapping[str, str]:
     names = telemetry_names()
-    made = {
+    parts = {
         "spans": _table(("span", "what it is"), names["spans"]),
         "attributes": _table(("attribute", "what it says"), names["attributes"]),
         "metrics": _metrics(names["instruments"]),
     }
-    return {name: "\n".join(rows) for name, rows in made.items()}
+    return {name: "\n".join(rows) for name, rows in parts.items()}
 
 
-def _table(heads: tuple[str, str], rows: Mapping[str, str]) -> Iterator[str]:
-    yield f"| {heads[0]} | {heads[1]} |\n|---|---|"
+def _table(headings: tuple[str, str], rows: Mapping[str, str]) -> Iterator[str]:
+    yield f"| {headings[0]} | {headings[1]} |\n|---|---|"
     yield from (f"| `{name}` | {meaning} |" for name, meaning in rows.items())
 
 
 def _metrics(instruments: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
     yield "| metric | kind | unit | what it counts |\n|---|---|---|---|"
-    for name, one in instruments.items():
-        yield f"| `{name}` | {one['kind']} | `{one['unit']}` | {one['meaning']} |"
+    for name, instrument in instruments.items():
+        yield f"| `{name}` | {instrument['kind']} | `{instrument['unit']}` | {instrument['meaning']} |"
 
 
 if __name__ == "__main__":
-    sys.exit(draw(DOCUMENT, tables(), __file__, sys.argv[1:]))
+    sys.exit(update_document(DOCUMENT, tables(), __file__, sys.argv[1:]))

@@ -19,7 +19,7 @@ from packaging.requirements import Requirement
 from helmsman.config.layers import from_environment
 from helmsman.errors import OperatorError
 from tests.contracts.source import ROOT
-from tools.locked import entries, needed, roots
+from tools.locked import direct_dependencies, select, split_entries
 
 pytestmark = pytest.mark.feature("D5")
 
@@ -123,7 +123,7 @@ def test_nobody_is_root_in_it_and_the_agent_knows_that_it_is_held() -> None:
 
 def test_what_is_installed_is_the_lock_s_with_all_that_it_needs_and_no_tool_of_developers() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    kept = entries(needed(LOCK, roots(project, EXTRAS)))
+    kept = split_entries(select(LOCK, direct_dependencies(project, EXTRAS)))
     assert {"prefect", "sqlalchemy", "prefect-redis", "claude-agent-sdk", "hatchling"} <= set(kept)
     assert not {"pytest", "pyright", "ruff", "playwright", "moto"} & set(kept)
     assert all("--hash=sha256:" in entry for entry in kept.values())
@@ -150,4 +150,4 @@ def test_the_command_of_the_build_prints_that_part_of_the_lock() -> None:
         check=True,
     )
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert ended.stdout == needed(LOCK, roots(project, EXTRAS))
+    assert ended.stdout == select(LOCK, direct_dependencies(project, EXTRAS))

@@ -18,7 +18,7 @@ from helmsman.config.layers import leaves
 from helmsman.oversee.decide import QUESTIONS
 from tests.contracts.source import ROOT, listed_files, named
 from tools.features import Row, report, rows
-from tools.receiver_openapi import FILE, described
+from tools.receiver_openapi import FILE, openapi_document
 
 DOCUMENTS = {
     name: path.read_text(encoding="utf-8")
@@ -134,24 +134,24 @@ def test_rows_without_a_test_come_last() -> None:
         "       tests/a.py::test_one",
         "       tests/b.py::test_two",
         "",
-        "1 rows are proven; without a test are 2:",
+        "1 rows are proven; 2 have no test:",
         "A1   First (0.1)",
         "B1   Third (0.1, in part)",
     ]
 
 
-def test_every_line_of_the_document_s_tables_is_a_row_with_an_id_of_its_own() -> None:
+def test_every_table_line_of_the_document_is_a_row_with_its_own_id() -> None:
     lines = [line for line in DOCUMENT.splitlines() if line.startswith("| ") and not line.startswith("| id ")]
     ids = [row.id for row in rows(DOCUMENT)]
     assert [line.split()[1] for line in lines] == ids
     assert len(set(ids)) == len(ids)
 
 
-def test_a_row_has_a_short_name_and_says_since_when_it_is() -> None:
+def test_a_row_has_a_short_name_and_a_release() -> None:
     assert [row for row in rows(DOCUMENT) if len(row.name) > 40 or row.since not in SINCE] == []
 
 
-def test_no_test_claims_a_row_that_is_not_there(request: pytest.FixtureRequest) -> None:
+def test_no_test_names_a_missing_row(request: pytest.FixtureRequest) -> None:
     """Checks the tests of this session; `make test` runs all."""
     claimed = {row for item in request.session.items for marker in item.iter_markers("feature") for row in marker.args}
     assert claimed <= {row.id for row in rows(DOCUMENT)}
@@ -160,7 +160,7 @@ def test_no_test_claims_a_row_that_is_not_there(request: pytest.FixtureRequest) 
 @pytest.mark.parametrize(
     ("row", "exit_code", "said"), [("A1", 0, "A1   First (0.1)"), ("Z9", 1, "has no row Z9")], ids=["there", "not there"]
 )
-def test_the_report_is_of_the_tests_beside_it_and_refuses_a_row_that_is_not_there(
+def test_the_report_covers_the_repository_s_tests_and_rejects_a_missing_row(
     row: str, exit_code: int, said: str, tmp_path: Path
 ) -> None:
     for folder in ("docs", "tests", "tools"):
@@ -170,13 +170,13 @@ def test_the_report_is_of_the_tests_beside_it_and_refuses_a_row_that_is_not_ther
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = feature(*ids): rows\n")
     shutil.copy(TOOL, tmp_path / "tools")
     command = [sys.executable, "-P", str(tmp_path / "tools" / TOOL.name)]
-    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ended.returncode == exit_code, ended.stdout + ended.stderr
-    assert said in ended.stdout + ended.stderr
-    assert ("       tests/test_it.py::test_it" in ended.stdout.splitlines()) == (exit_code == 0)
+    completed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert completed.returncode == exit_code, completed.stdout + completed.stderr
+    assert said in completed.stdout + completed.stderr
+    assert ("       tests/test_it.py::test_it" in completed.stdout.splitlines()) == (exit_code == 0)
 
 
 @pytest.mark.feature("D2")
-def test_the_description_of_the_receiver_is_what_its_table_says() -> None:
+def test_the_receiver_s_openapi_document_is_current() -> None:
     """`python tools/receiver_openapi.py` updates it."""
-    assert json.loads(FILE.read_text(encoding="utf-8")) == described()
+    assert json.loads(FILE.read_text(encoding="utf-8")) == openapi_document()

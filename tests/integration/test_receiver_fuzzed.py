@@ -16,11 +16,11 @@ from schemathesis.generation import GenerationMode
 
 from deployments.receiver import SENDERS
 from tests.fakes.push_receiver import Receiver, gitea_headers, github_headers, hook_headers, run_receiver, write_repository_list
-from tools.receiver_openapi import FILE, described
+from tools.receiver_openapi import FILE, openapi_document
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D2", "X2"), pytest.mark.xdist_group("fuzzed receiver")]
 
-SCHEMA: Any = schemathesis.openapi.from_dict(described())
+SCHEMA: Any = schemathesis.openapi.from_dict(openapi_document())
 SIGNERS: dict[str, Callable[[bytes], dict[str, str]]] = {"github": github_headers, "gitea": gitea_headers, "git": hook_headers}
 MARK = "zq7-what-nobody-signed-zq7"
 SOME = settings(

@@ -20,7 +20,7 @@ from helmsman.records.hats import Condition
 from tests.fakes.tutorial import PAGES, Step, agree
 from tools import agents, presets
 from tools.diagrams import DOCUMENT, diagrams, ladder_diagram
-from tools.parts import drawn
+from tools.generated_parts import replace_parts
 
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
@@ -77,20 +77,20 @@ def test_every_step_of_the_ladder_is_drawn_with_what_it_needs() -> None:
 
 @pytest.mark.parametrize("old", ["", "```mermaid\nold\n```\n"], ids=["empty", "stale"])
 def test_a_part_between_markers_is_drawn_anew_and_the_rest_stays(old: str) -> None:
-    once = drawn(PLACE.format(old), {"one": "new \\1"})
+    once = replace_parts(PLACE.format(old), {"one": "new \\1"})
     assert once == PLACE.format("new \\1\n")
-    assert drawn(once, {"one": "new \\1"}) == once
+    assert replace_parts(once, {"one": "new \\1"}) == once
 
 
 @pytest.mark.parametrize("made", [{"one": "", "two": ""}, {}], ids=["a part", "a place"])
 def test_a_part_without_a_place_and_a_place_without_a_part_are_told(made: dict[str, str]) -> None:
     with pytest.raises(KeyError, match="two" if made else "one"):
-        drawn(PLACE.format(""), made)
+        replace_parts(PLACE.format(""), made)
 
 
 def test_the_document_shows_what_runs() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    assert drawn(text, diagrams()) == text, "run python tools/diagrams.py"
+    assert replace_parts(text, diagrams()) == text, "run python tools/diagrams.py"
 
 
 AGENTS, PRESETS = (tool.DOCUMENT.read_text(encoding="utf-8") for tool in (agents, presets))

@@ -36,7 +36,7 @@ from helmsman.render.spans import (
 from tests.unit import builders
 from tests.unit.builders import NOW
 from tests.unit.full_records import full_record, full_state
-from tools.parts import drawn
+from tools.generated_parts import replace_parts
 from tools.telemetry import DOCUMENT, tables
 
 pytestmark = pytest.mark.feature("H6")
@@ -221,4 +221,4 @@ def test_names_of_the_conventions_are_the_conventions_own() -> None:
 
 def test_the_document_is_up_to_date() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
-    assert drawn(text, tables()) == text
+    assert replace_parts(text, tables()) == text

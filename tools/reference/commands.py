@@ -17,33 +17,33 @@ INTRODUCTION = (
 
 def commands_page() -> str:
     group = typer.main.get_command(app)
-    return page("# Commands", INTRODUCTION, *_listed(group, ("helmsman",)))
+    return page("# Commands", INTRODUCTION, *_describe(group, ("helmsman",)))
 
 
-def _listed(command: Any, path: tuple[str, ...]) -> Iterator[str]:
+def _describe(command: Any, path: tuple[str, ...]) -> Iterator[str]:
     if isinstance(command, TyperGroup):
         if len(path) > 1:
             yield f"## {' '.join(path)}\n\n{command.help or ''}"
         for name in sorted(command.commands):
-            yield from _listed(command.commands[name], (*path, name))
+            yield from _describe(command.commands[name], (*path, name))
         return
     yield f"{'#' * len(path)} {' '.join(path)}\n\n{command.help or ''}"
-    yield f"```\n{' '.join([*path, *_pieces(command)])}\n```"
+    yield f"```\n{' '.join([*path, *_usage(command)])}\n```"
     rows = [_row(parameter) for parameter in command.params if not parameter.hidden]
     if rows:
         yield table(("argument or option", "meaning", "default"), rows)
 
 
-def _pieces(command: Any) -> list[str]:
+def _usage(command: Any) -> list[str]:
     with command.make_context("helmsman", [], resilient_parsing=True) as context:
         return [piece.replace("[[", "[").replace("]]", "]") for piece in command.collect_usage_pieces(context) if piece]
 
 
 def _row(parameter: Any) -> tuple[str, str, str]:
-    return _spelled(parameter), cell(parameter.help or ""), _default(parameter.default)
+    return _parameter_names(parameter), cell(parameter.help or ""), _default(parameter.default)
 
 
-def _spelled(parameter: Any) -> str:
+def _parameter_names(parameter: Any) -> str:
     value = "" if getattr(parameter, "is_flag", False) else parameter.metavar or ""
     if isinstance(parameter, TyperOption):
         names = [f"{name} {value}".strip() for name in (*parameter.opts, *parameter.secondary_opts)]

@@ -13,8 +13,10 @@ def cell(text: str) -> str:
     """Text for a table cell: one line, with no markup except code in backticks."""
     parts = " ".join(text.split()).split("`")
     plain = [html.escape(part, quote=False).replace("|", r"\|").replace("*", r"\*").replace("_", r"\_") for part in parts[::2]]
-    marked = [code(part) for part in parts[1::2]]
-    return "".join(a + b for a, b in zip(plain, [*marked, ""], strict=False)) if len(parts) % 2 else html.escape(" ".join(parts))
+    formatted = [code(part) for part in parts[1::2]]
+    return (
+        "".join(a + b for a, b in zip(plain, [*formatted, ""], strict=False)) if len(parts) % 2 else html.escape(" ".join(parts))
+    )
 
 
 def code(text: str) -> str:
@@ -22,8 +24,8 @@ def code(text: str) -> str:
     return f"<code>{html.escape(text).replace('|', '&#124;')}</code>" if text else ""
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(headings)} |", f"|{'---|' * len(headings)}", *(f"| {' | '.join(row)} |" for row in rows)]
     return "\n".join(lines)
 
 
@@ -32,10 +34,10 @@ def page(*parts: str) -> str:
 
 
 @cache
-def tree(path: Path) -> ast.Module:
+def parse(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def about(path: Path) -> str:
+def module_docstring(path: Path) -> str:
     """The docstring of a module."""
-    return " ".join((ast.get_docstring(tree(path)) or "").split())
+    return " ".join((ast.get_docstring(parse(path)) or "").split())

@@ -1,10 +1,10 @@
-"""Markup as a separate type: only `escaped` turns text into markup, so that pyright finds what was forgotten."""
+"""Markup as a separate type: only `escape` turns text into markup, so pyright finds text that is not escaped."""
 
 import html
 from collections.abc import Iterable
 from typing import NewType
 
-from helmsman.plain import clean, clean_lines
+from helmsman.plain import clean
 
 Markup = NewType("Markup", str)
 """HTML or SVG, created only by the functions here."""
@@ -12,34 +12,29 @@ Markup = NewType("Markup", str)
 NOTHING = Markup("")
 
 
-def escaped(text: str) -> Markup:
+def escape(text: str) -> Markup:
     """Foreign text for an element or an attribute: one line, without markup and control characters, which XML does not allow."""
     return Markup(html.escape(clean(text)))
 
 
-def escaped_lines(text: str) -> Markup:
-    """Like `escaped`, for several lines."""
-    return Markup(html.escape(clean_lines(text)))
-
-
 def element(tag: str, *content: Markup, **attributes: str | float) -> Markup:
     """One HTML or SVG element. Escapes attributes; `text_anchor` and `class_` become the names of markup."""
-    return Markup(f"{opening(tag, **attributes)}{''.join(content)}</{tag}>")
+    return Markup(f"{start_tag(tag, **attributes)}{''.join(content)}</{tag}>")
 
 
-def opening(tag: str, **attributes: str | float) -> Markup:
+def start_tag(tag: str, **attributes: str | float) -> Markup:
     """The start tag; the complete element if it has no content."""
-    given = "".join(f' {_spelled(key)}="{_value(value)}"' for key, value in attributes.items())
-    return Markup(f"<{tag}{given}>")
+    pairs = "".join(f' {_attribute_name(key)}="{_attribute_value(value)}"' for key, value in attributes.items())
+    return Markup(f"<{tag}{pairs}>")
 
 
-def joined(parts: Iterable[Markup]) -> Markup:
+def join(parts: Iterable[Markup]) -> Markup:
     return Markup("".join(parts))
 
 
-def _spelled(key: str) -> str:
+def _attribute_name(key: str) -> str:
     return key if key == "viewBox" else key.rstrip("_").replace("_", "-")
 
 
-def _value(value: str | float) -> str:
-    return escaped(value) if isinstance(value, str) else f"{value:.1f}".removesuffix(".0")
+def _attribute_value(value: str | float) -> str:
+    return escape(value) if isinstance(value, str) else f"{value:.1f}".removesuffix(".0")

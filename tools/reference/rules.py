@@ -11,10 +11,10 @@ from helmsman.oversee.detectors import DETECTORS
 from helmsman.records.result import EXIT_CODES, OPERATOR_EXIT_CODE
 from helmsman.records.verification import EXIT_STATUS
 from helmsman.verify.hints import HINTS
-from tools.reference.chances import ways_of
 from tools.reference.markdown import cell, code, page, table
+from tools.reference.results import possible_results
 
-EXITS = {
+OUTCOME_MEANINGS = {
     "completed": "The agent claimed completion, and everything required is proven.",
     "failed": "The agent, the environment or an unexpected error is the cause.",
     "stopped": "A limit or a rule ended the loop.",
@@ -34,20 +34,23 @@ RETRIED = {"TransientError": "yes, with growing delays"}
 
 
 def errors_page() -> str:
-    rows = [(code(str(number)), outcome.value, EXITS[outcome.value]) for outcome, number in EXIT_CODES.items()]
+    rows = [(code(str(number)), outcome.value, OUTCOME_MEANINGS[outcome.value]) for outcome, number in EXIT_CODES.items()]
     rows.append((code(str(OPERATOR_EXIT_CODE)), "failed", "The operator can fix it: configuration, repository, credentials."))
-    shape = failure("error.operator", "limits.iteration (command line): unknown key")
+    example = failure("error.operator", "limits.iteration (command line): unknown key")
     return page(
         "# Exit statuses and errors",
         "## Exit statuses",
         table(("status", "outcome", "meaning"), sorted(rows, key=lambda row: int(row[0].removeprefix("<code>")[:-7]))),
         "Exit statuses of `helmsman verify`:",
-        table(("status", "verdict", "meaning"), [(code(str(at)), one, VERDICTS[one]) for one, at in EXIT_STATUS.items()]),
+        table(
+            ("status", "verdict", "meaning"),
+            [(code(str(status)), verdict, VERDICTS[verdict]) for verdict, status in EXIT_STATUS.items()],
+        ),
         "## Errors",
         "An error names the problem, what was expected, what was found and what to do; `fault` says who can fix it.",
         table(("class", "fault", "meaning", "retried"), _errors()),
         "With `--json`, a command that cannot start prints the same object as an ended loop:",
-        "```json\n" + json.dumps(shape, indent=2) + "\n```",
+        "```json\n" + json.dumps(example, indent=2) + "\n```",
     )
 
 
@@ -64,7 +67,10 @@ def rules_page() -> str:
         "## Detectors",
         "Each detector examines the last iterations. `detect.off` takes these names; `detect.sensitivity` changes how many "
         "iterations. S4, S5 and similar ids are rows of [the features](../features.md).",
-        table(("detector", "what triggers it"), [(code(d.rule), cell(inspect.getdoc(d.evaluate) or "")) for d in DETECTORS]),
+        table(
+            ("detector", "what triggers it"),
+            [(code(detector.rule), cell(inspect.getdoc(detector.evaluate) or "")) for detector in DETECTORS],
+        ),
         "## Hints",
         "Each rule reads the diff since the start of the loop. People and the judge see the hints; they never block. A change of "
         "a path in `invariants.protect` is found by the rule `protected` and blocks.",
@@ -72,5 +78,8 @@ def rules_page() -> str:
         "## Decisions",
         "Asked after every iteration, in this order. The first question answered with yes decides; `helmsman explain LOOP` "
         "shows them.",
-        table(("rule", "question", "yes means"), [(code(q.rule), cell(q.asks), ", ".join(ways_of(q))) for q in QUESTIONS]),
+        table(
+            ("rule", "question", "yes means"),
+            [(code(question.rule), cell(question.asks), ", ".join(possible_results(question))) for question in QUESTIONS],
+        ),
     )

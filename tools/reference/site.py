@@ -15,21 +15,21 @@ from mkdocs.structure.pages import Page  # noqa: E402
 
 from tools.reference.architecture import architecture_page  # noqa: E402
 from tools.reference.commands import commands_page  # noqa: E402
+from tools.reference.records import records_page  # noqa: E402
 from tools.reference.rules import errors_page, rules_page  # noqa: E402
 from tools.reference.settings import settings_page  # noqa: E402
-from tools.reference.states import without_mermaid  # noqa: E402
-from tools.reference.stored import stored_page  # noqa: E402
+from tools.reference.states import render_state_diagrams  # noqa: E402
 
-MADE: Mapping[str, Callable[[], str]] = {
+GENERATED: Mapping[str, Callable[[], str]] = {
     "architecture.md": architecture_page,
     "reference/commands.md": commands_page,
     "reference/settings.md": settings_page,
-    "reference/stored.md": stored_page,
+    "reference/stored.md": records_page,
     "reference/rules.md": rules_page,
     "reference/errors.md": errors_page,
 }
 """Generated pages."""
-BESIDE = {
+TOP_LEVEL = {
     "index.md": "README.md",
     "changelog.md": "CHANGELOG.md",
     "contributing.md": "CONTRIBUTING.md",
@@ -37,34 +37,34 @@ BESIDE = {
 }
 """Pages from files outside of docs/."""
 DECISIONS = "decisions/index.md"
-_PLACES = {name: path for path, name in BESIDE.items()} | {"docs/decisions": DECISIONS}
+_PAGE_OF = {name: path for path, name in TOP_LEVEL.items()} | {"docs/decisions": DECISIONS}
 _LINK = re.compile(r"(?<=\]\()(?!https?:|#)([^)\s#]+)")
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Replace the decisions' folder in the navigation by its files, and remove entries without a page."""
-    there = {*MADE, *BESIDE, *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))}
-    config.nav = without_empty(with_decisions(cast("Any", config).nav or [], ROOT / "docs"), {*there, DECISIONS})
+    existing = {*GENERATED, *TOP_LEVEL, *(path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md"))}
+    config.nav = remove_empty_entries(expand_decisions(cast("Any", config).nav or [], ROOT / "docs"), {*existing, DECISIONS})
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     files.append(File.generated(config, DECISIONS, content=decisions_page(ROOT / "docs")))
-    for path, make in MADE.items():
+    for path, make in GENERATED.items():
         files.append(File.generated(config, path, content=make()))
-    for path, name in BESIDE.items():
-        files.append(File.generated(config, path, content=from_docs((ROOT / name).read_text(encoding="utf-8"))))
+    for path, name in TOP_LEVEL.items():
+        files.append(File.generated(config, path, content=links_from_docs((ROOT / name).read_text(encoding="utf-8"))))
     return files
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    return without_mermaid(from_above(markdown, page.file.src_uri.count("/")))
+    return render_state_diagrams(links_from_page(markdown, page.file.src_uri.count("/")))
 
 
-def with_decisions(nav: list[Any], docs: Path) -> list[Any]:
+def expand_decisions(nav: list[Any], docs: Path) -> list[Any]:
     """Replace the entry `decisions/` by one entry for each file in that folder."""
-    listed = [DECISIONS, *(f"decisions/{path.name}" for path in _decisions(docs))]
-    return [_filled(entry, listed) for entry in nav]
+    decision_pages = [DECISIONS, *(f"decisions/{path.name}" for path in _decisions(docs))]
+    return [_expand_entry(entry, decision_pages) for entry in nav]
 
 
 def decisions_page(docs: Path) -> str:
@@ -77,40 +77,44 @@ def _decisions(docs: Path) -> list[Path]:
     return sorted((docs / "decisions").glob("*.md"))
 
 
-def without_empty(nav: list[Any], there: Collection[str]) -> list[Any]:
-    kept = [_inner(entry, there) for entry in nav]
-    return [entry for entry in kept if entry is not None]
+def remove_empty_entries(nav: list[Any], existing: Collection[str]) -> list[Any]:
+    entries = [_existing_entry(entry, existing) for entry in nav]
+    return [entry for entry in entries if entry is not None]
 
 
-def _inner(entry: Any, there: Collection[str]) -> Any:
+def _existing_entry(entry: Any, existing: Collection[str]) -> Any:
     if not isinstance(entry, dict):
-        return entry if entry in there else None
+        return entry if entry in existing else None
     ((title, inner),) = cast("dict[str, Any]", entry).items()
     if isinstance(inner, list):
-        return {title: without_empty(cast("list[Any]", inner), there)}
-    return {title: inner} if inner in there else None
+        return {title: remove_empty_entries(cast("list[Any]", inner), existing)}
+    return {title: inner} if inner in existing else None
 
 
-def _filled(entry: Any, listed: list[str]) -> Any:
+def _expand_entry(entry: Any, decision_pages: list[str]) -> Any:
     if not isinstance(entry, dict):
         return entry
     ((title, inner),) = cast("dict[str, Any]", entry).items()
     if inner == "decisions/":
-        return {title: listed}
-    return {title: [_filled(one, listed) for one in cast("list[Any]", inner)]} if isinstance(inner, list) else {title: inner}
+        return {title: decision_pages}
+    return (
+        {title: [_expand_entry(child, decision_pages) for child in cast("list[Any]", inner)]}
+        if isinstance(inner, list)
+        else {title: inner}
+    )
 
 
-def from_docs(text: str) -> str:
+def links_from_docs(text: str) -> str:
     """Links of a file at the top, relative to docs/."""
-    return _LINK.sub(lambda link: _PLACES.get(link[1].rstrip("/"), link[1].removeprefix("docs/")), text)
+    return _LINK.sub(lambda link: _PAGE_OF.get(link[1].rstrip("/"), link[1].removeprefix("docs/")), text)
 
 
-def from_above(text: str, depth: int) -> str:
+def links_from_page(text: str, depth: int) -> str:
     """Links of a page `depth` folders below docs/ to a file at the top, as in the site."""
     up = "../" * depth
 
-    def placed(link: re.Match[str]) -> str:
-        found = _PLACES.get(link[1].removeprefix(f"../{up}")) if link[1].startswith(f"../{up}") else None
-        return f"{up}{found}" if found else link[1]
+    def replace(link: re.Match[str]) -> str:
+        target = _PAGE_OF.get(link[1].removeprefix(f"../{up}")) if link[1].startswith(f"../{up}") else None
+        return f"{up}{target}" if target else link[1]
 
-    return _LINK.sub(placed, text)
+    return _LINK.sub(replace, text)

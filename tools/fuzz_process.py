@@ -1,4 +1,4 @@
-"""The process that tools/fuzz.py starts for each target: only our own imports are instrumented."""
+"""Process that tools/fuzz.py starts for each target. Only the product's imports are instrumented."""
 
 import sys
 from typing import Any
