@@ -72,7 +72,7 @@ def test_its_servers_share_by_redis_what_those_of_the_runbook_share() -> None:
     assert [name for name, variables in servers.items() if not variables.items() >= shared.items()] == []
 
 
-def test_no_password_stands_in_an_environment() -> None:
+def test_no_environment_contains_a_password() -> None:
     services = read(COMPOSE)["services"]
     named = {name for service in services.values() for name in service.get("environment", {})}
     assert not [name for name in named if re.search("PASSWORD$|KEY$|TOKEN$|CONNECTION_URL$", name)]
@@ -115,13 +115,13 @@ def test_everything_that_the_build_copies_is_there() -> None:
     assert [source for source in sources if not (ROOT / source).exists()] == []
 
 
-def test_nobody_is_root_in_it_and_the_agent_knows_that_it_is_held() -> None:
+def test_the_container_runs_without_root_and_tells_the_agent_about_its_sandbox() -> None:
     lines = DOCKERFILE.read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if line.startswith("USER")] == ["USER 1000:1000"]
     assert any("HELMSMAN_SANDBOX__KIND=container" in line for line in lines)
 
 
-def test_what_is_installed_is_the_lock_s_with_all_that_it_needs_and_no_tool_of_developers() -> None:
+def test_the_image_installs_the_locked_packages_without_developer_tools() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     kept = split_entries(select(LOCK, direct_dependencies(project, EXTRAS)))
     assert {"prefect", "sqlalchemy", "prefect-redis", "claude-agent-sdk", "hatchling"} <= set(kept)

@@ -123,7 +123,7 @@ def test_its_commands_grant_what_each_needs_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda path: path.stem)
-def test_a_command_is_a_person_s_to_give_and_hands_what_was_typed_to_no_shell(command: Path) -> None:
+def test_only_a_person_invokes_a_command_and_its_arguments_reach_no_shell(command: Path) -> None:
     front, told = parts(command)
     assert front["disable-model-invocation"] is True
     assert "!`" not in told  # what stands behind it would run before anybody has looked at what was typed

@@ -26,7 +26,7 @@ def test_a_test_is_skipped_by_the_name_of_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize("required", ["all", "there, not there"])
-def test_what_is_required_is_never_skipped(monkeypatch: pytest.MonkeyPatch, required: str) -> None:
+def test_a_required_test_fails_instead_of_being_skipped(monkeypatch: pytest.MonkeyPatch, required: str) -> None:
     monkeypatch.setenv(REQUIRED, required)
     with pytest.raises(pytest.fail.Exception, match=f"needs not there: it does not start .required by {REQUIRED}"):
         need("not there")

@@ -56,7 +56,7 @@ def test_an_impure_line_is_found(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["late = now > state.now", "situation.now.isoformat()", "when = datetime(2026, 1, 1)"])
-def test_a_moment_that_was_handed_in_is_pure(line: str) -> None:
+def test_a_time_passed_as_an_argument_is_pure(line: str) -> None:
     assert impurities(ast.parse(line)) == []
 
 
@@ -101,7 +101,7 @@ def test_no_module_hides_a_library() -> None:
     assert hiding <= NAMES_ALLOWED.keys()
 
 
-def test_no_flow_is_excused_because_flows_are_what_is_loaded_by_path() -> None:
+def test_no_flow_is_an_exception_because_flows_are_loaded_by_path() -> None:
     assert not [name for name in NAMES_ALLOWED if name.startswith("flows/")]
 
 

@@ -112,7 +112,7 @@ def test_the_log_holds_every_iteration_and_each_in_full(finished: Finished) -> N
 
 @of_the_finished
 @pytest.mark.feature("H4")
-def test_an_ended_loop_is_not_driven_again_but_told_again(finished: Finished) -> None:
+def test_resuming_an_ended_loop_only_prints_its_result(finished: Finished) -> None:
     requests = len(finished.helmsman.model.requests)
     again = finished.helmsman.run("resume", "loop", "--repo", finished.helmsman.repository, "--json")
     assert (again.exit_code, read_object(again.output)) == (0, read_object(finished.run.output))
@@ -123,9 +123,7 @@ def test_an_ended_loop_is_not_driven_again_but_told_again(finished: Finished) ->
 
 
 @pytest.mark.feature("H4", "E6")
-def test_a_loop_at_its_limit_exits_with_3_and_has_told_everything_in_plain_lines(
-    tmp_path: Path, prefect_server: PrefectServer
-) -> None:
+def test_a_loop_at_its_limit_exits_with_3_and_prints_plain_lines(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {})
     with scripted_command_line(
         tmp_path, prefect_server.url, by_call([[call(bash("echo 41 > question")), say("Half of it.")]])
@@ -193,7 +191,7 @@ class LimitedOnce:
 
 @pytest.mark.slow
 @pytest.mark.feature("E7")
-def test_a_killed_wait_for_the_usage_limit_goes_on_until_the_same_moment(tmp_path: Path, prefect_server: PrefectServer) -> None:
+def test_a_killed_wait_for_the_usage_limit_continues_until_the_same_time(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {})
     script = LimitedOnce()
     with scripted_command_line(tmp_path, prefect_server.url, script) as made:

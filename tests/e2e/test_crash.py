@@ -75,7 +75,7 @@ def goes_on_as_if(undisturbed: Undisturbed, loop_bench: Bench) -> None:
 
 @pytest.mark.slow
 @pytest.mark.feature("E3")
-def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_agent_begin_anew(
+def test_a_loop_killed_during_an_agent_call_saves_the_work_and_restarts_the_call(
     loop_bench: Bench, undisturbed: Undisturbed
 ) -> None:
     loop_bench.hold()
@@ -95,7 +95,7 @@ def test_a_loop_killed_while_its_agent_is_at_work_keeps_that_work_and_has_the_ag
 
 @pytest.mark.slow
 @pytest.mark.feature("E3", "A4")
-def test_a_loop_killed_while_the_checks_of_a_stop_run_keeps_the_work_and_has_the_agent_begin_anew(
+def test_a_loop_killed_during_the_stop_checks_saves_the_work_and_restarts_the_call(
     loop_bench: Bench, undisturbed: Undisturbed
 ) -> None:
     dies(loop_bench, "execute", "gate")
@@ -129,7 +129,7 @@ def test_a_killed_driver_takes_its_embedded_engine_along_and_a_resume_starts_ano
 
 @pytest.mark.slow
 @pytest.mark.feature("E3")
-def test_a_loop_goes_on_by_itself_when_the_engine_is_killed_and_comes_back(
+def test_a_loop_continues_when_the_engine_is_killed_and_restarts(
     loop_bench: Bench, undisturbed: Undisturbed, prefect_server: PrefectServer
 ) -> None:
     loop_bench.hold()

@@ -61,7 +61,7 @@ def test_the_demo_says_that_its_model_is_scripted_and_ends_well(told: Told) -> N
 
 @of_one_demo
 @pytest.mark.feature("V9")
-def test_the_demo_shows_a_lie_that_is_not_believed(told: Told) -> None:
+def test_the_demo_shows_a_rejected_false_claim(told: Told) -> None:
     first, second, third = iterations(told.run.output)
     assert "claim      claims completion (<promise>COMPLETE</promise>)" in first
     assert first.count("stop blocked: the check fails") == 2

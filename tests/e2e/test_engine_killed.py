@@ -64,7 +64,7 @@ def test_a_loop_whose_embedded_engine_is_killed_starts_it_again_and_ends_as_if_u
 
 
 @pytest.mark.slow
-def test_a_loop_whose_embedded_engine_cannot_be_started_again_ends_at_once_and_says_how_to_go_on(
+def test_a_loop_whose_embedded_engine_cannot_restart_ends_with_the_command_to_resume(
     embedded_bench: Bench, undisturbed: Undisturbed
 ) -> None:
     embedded_bench.hold()
@@ -104,7 +104,7 @@ def shown(bench: Bench, command: str, *arguments: str) -> str:
 
 
 @pytest.mark.slow
-def test_after_a_kill_status_resume_and_log_say_what_was_cut_off_and_where_its_work_is_kept(loop_bench: Bench) -> None:
+def test_after_a_kill_status_resume_and_log_name_the_interrupted_call_and_the_saved_work(loop_bench: Bench) -> None:
     loop_bench.hold()
     wait_for_end(loop_bench.driver("kill", "execute", "middle"))
     loop_bench.release()

@@ -62,9 +62,7 @@ def _asks(helmsman: ScriptedCommandLine) -> bool:
 
 
 @pytest.mark.feature("H2", "E3")
-def test_an_answer_given_in_the_ui_while_nobody_drives_the_loop_counts(
-    helmsman: ScriptedCommandLine, prefect_server: PrefectServer
-) -> None:
+def test_an_answer_in_the_ui_counts_although_no_driver_runs(helmsman: ScriptedCommandLine, prefect_server: PrefectServer) -> None:
     process = start(helmsman, prefect_server)
     process.send_signal(signal.SIGKILL)
     wait_for_end(process)

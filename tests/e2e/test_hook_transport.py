@@ -61,7 +61,7 @@ def test_an_endpoint_that_dies_in_mid_run_denies_every_further_tool_and_the_sess
     assert session.result["result"] == "done"
 
 
-def test_an_endpoint_that_is_too_slow_denies_the_tool_and_the_session_goes_on(tmp_path: Path) -> None:
+def test_a_slow_endpoint_denies_the_tool_and_the_session_continues(tmp_path: Path) -> None:
     def sleep(event: Event, _: ExitStack) -> Event:
         if event["hook_event_name"] == "PreToolUse":
             time.sleep(2.5)
@@ -72,7 +72,7 @@ def test_an_endpoint_that_is_too_slow_denies_the_tool_and_the_session_goes_on(tm
     assert session.result["result"] == "done"
 
 
-def test_a_stop_that_nobody_answers_is_a_stop(tmp_path: Path) -> None:
+def test_a_stop_without_a_response_from_the_hook_ends_the_session(tmp_path: Path) -> None:
     def sleep(event: Event, _: ExitStack) -> Event:
         if event["hook_event_name"] == "Stop":
             time.sleep(2.5)

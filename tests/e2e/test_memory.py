@@ -64,7 +64,7 @@ def guardrails(helmsman: ScriptedCommandLine) -> list[Guardrail]:
 
 @pytest.mark.slow
 @pytest.mark.feature("L1", "L2", "L5", "L6")
-def test_a_failure_that_came_back_makes_a_guardrail_that_the_next_loop_heeds_and_that_goes_when_it_is_useless(
+def test_a_recurring_failure_creates_a_guardrail_that_is_retired_when_useless(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     prompts: list[str] = []

@@ -51,7 +51,7 @@ def failing(top: Path, commits: set[str], folder: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.feature("M5", "E3")
-def test_a_group_whose_driver_is_killed_leaves_nothing_at_work_and_goes_on_by_the_same_command(
+def test_a_group_whose_driver_is_killed_leaves_no_process_and_resumes_with_the_same_command(
     tmp_path: Path, prefect_server: PrefectServer
 ) -> None:
     make_repository(tmp_path / "repository", FILES)

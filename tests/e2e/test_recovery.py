@@ -43,7 +43,7 @@ def is_gone(bench: Bench) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.feature("D3", "E3")
-def test_a_run_that_died_with_its_worker_is_noticed_and_goes_on_with_nothing_repeated(
+def test_a_run_that_dies_with_its_worker_resumes_without_repeating_steps(
     team: Team, tmp_path: Path, undisturbed: Undisturbed
 ) -> None:
     seen, bench = len(team.helmsman.model.requests), team.bench(tmp_path / "a")
@@ -78,9 +78,7 @@ def begun_and_gone(team: Team, bench: Bench) -> str:
 
 @pytest.mark.slow
 @pytest.mark.feature("D3")
-def test_a_run_that_crashes_again_without_a_finished_iteration_stays_crashed_and_a_person_may_go_on_with_it(
-    team: Team, tmp_path: Path
-) -> None:
+def test_a_run_that_crashes_twice_without_progress_stays_crashed_until_a_person_resumes_it(team: Team, tmp_path: Path) -> None:
     bench, other = team.bench(tmp_path / "a"), team.bench(tmp_path / "b")
     unheard = begun_and_gone(team, team.bench(tmp_path / "c"))
     run = held(team, bench)

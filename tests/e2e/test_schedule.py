@@ -47,7 +47,7 @@ def test_each_firing_of_a_schedule_drives_a_loop_of_its_own_even_within_one_seco
 
 
 @pytest.mark.feature("D1", "D3")
-def test_deploying_tells_what_is_there_afterwards(team: Team) -> None:
+def test_deploying_prints_the_deployments(team: Team) -> None:
     told = team.deployed
     assert (told["pool"], told["pool_type"]) == ("helmsman", "process")
     assert {"loop/loop", "on_push/on-push", "sweep/sweep"} <= set(told["deployments"])
@@ -59,7 +59,7 @@ def test_deploying_tells_what_is_there_afterwards(team: Team) -> None:
 
 
 @pytest.mark.feature("D3")
-def test_automations_are_declared_under_their_names_and_left_alone_when_nothing_changed(team: Team) -> None:
+def test_unchanged_automations_are_not_updated(team: Team) -> None:
     wanted, *_ = automations(uuid4(), silence_seconds=1000)
     mine = wanted.model_copy(update={"name": "one of a test"})
     with temporary_settings({PREFECT_API_URL: team.server.url}), get_client(sync_client=True) as client:
@@ -80,7 +80,7 @@ def test_automations_are_declared_under_their_names_and_left_alone_when_nothing_
         client.delete_automation(first["id"])
 
 
-def test_another_work_pool_and_the_place_of_the_flows_are_written_into_what_is_deployed() -> None:
+def test_a_deployment_has_the_given_work_pool_and_the_path_of_the_flows() -> None:
     folder, described = project()
     assert folder == ROOT
     for_others = with_work_pool(described, folder, "others")

@@ -15,7 +15,7 @@ from tests.fakes.repositories import make_repository
 
 
 @pytest.mark.feature("O3")
-def test_no_git_status_which_changes_with_every_commit_stands_before_the_message(tmp_path: Path) -> None:
+def test_no_git_status_precedes_the_message(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "work")
     with ScriptedModel(lambda _: say("so")) as model:
         for variables in ({}, AGENT_DEFAULTS):
@@ -26,7 +26,7 @@ def test_no_git_status_which_changes_with_every_commit_stands_before_the_message
 
 
 @pytest.mark.feature("E13")
-def test_a_subscription_comes_near_its_limit_and_the_loop_reads_how_near(tmp_path: Path) -> None:
+def test_the_loop_reads_the_used_share_of_a_subscription(tmp_path: Path) -> None:
     reset, day = int(time.time()) + 3600, 86_400
     windows = {"5h": ("allowed_warning", "0.93", reset), "7d": ("allowed", "0.4", reset + day)}
     of_all = {"status": "allowed_warning", "reset": str(reset), "representative-claim": "five_hour"}

@@ -38,7 +38,7 @@ def rules(record: IterationRecord, *, denied: bool = True) -> list[str]:
 
 
 OUTSIDE = Path.home() / f".helmsman-test-{os.getpid()}"  # folders for temporary files are nobody's, and may be written to
-NOBODYS_BUSINESS = {
+DENIED_COMMANDS = {
     "git push origin HEAD": "push",
     "rm -rf /": "destructive",
     "git config core.hooksPath evil": "git_internals",
@@ -54,10 +54,10 @@ AGAIN = "python3 tests.py"
 
 
 @pytest.mark.slow
-def test_what_is_nobodys_business_in_an_iteration_is_denied(tmp_path: Path, prefect_server: PrefectServer) -> None:
-    commands = [call(bash(command)) for command in NOBODYS_BUSINESS]
+def test_commands_that_no_iteration_needs_are_denied(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    commands = [call(bash(command)) for command in DENIED_COMMANDS]
     record, requests = drive(tmp_path, prefect_server, *commands, *[call(bash(AGAIN))] * 3, STOP)
-    assert dict(zip([*NOBODYS_BUSINESS, AGAIN], rules(record), strict=True)) == {**NOBODYS_BUSINESS, AGAIN: "repeated"}
+    assert dict(zip([*DENIED_COMMANDS, AGAIN], rules(record), strict=True)) == {**DENIED_COMMANDS, AGAIN: "repeated"}
     assert len(requests) == len(commands) + 4
     assert "no file change in between" in answers(requests)
     assert not OUTSIDE.exists()

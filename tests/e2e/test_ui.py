@@ -94,7 +94,7 @@ def is_paused(team: Team, bench: Bench) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.feature("H1", "H5", "X3")
-def test_a_person_fills_in_the_form_wrongly_then_rightly_and_the_loop_goes_on(page: Page, team: Team, tmp_path: Path) -> None:
+def test_a_form_with_a_mistake_is_asked_again_and_the_loop_continues(page: Page, team: Team, tmp_path: Path) -> None:
     bench = team.bench(tmp_path / "asking")
     asking = ("--check", "test -e answer", "--set", "gates.ask=true", "--set", "gates.plan=true", "--yes", "--name", LOOP)
     process = bench.helmsman("run", "Write the <i>answer</i> to a file of that name", *asking)
@@ -130,7 +130,7 @@ def test_a_person_fills_in_the_form_wrongly_then_rightly_and_the_loop_goes_on(pa
 
 @pytest.mark.slow
 @pytest.mark.feature("E9")
-def test_a_cancel_in_the_ui_ends_the_agent_s_processes_and_a_retry_there_goes_on(page: Page, team: Team, tmp_path: Path) -> None:
+def test_a_cancel_in_the_ui_ends_the_agent_and_a_retry_resumes_the_loop(page: Page, team: Team, tmp_path: Path) -> None:
     bench = team.bench(tmp_path / "cancelled")
     team.hold()
     run = team.start(bench, TWO_SESSIONS, CHECK)

@@ -41,9 +41,7 @@ def swept(team: Team) -> str:
     return str(told[0]["message"]) if told else ""
 
 
-def test_a_worker_runs_a_loop_to_its_end_under_the_loop_s_name_and_the_api_refuses_what_is_no_request(
-    team: Team, tmp_path: Path
-) -> None:
+def test_a_worker_runs_a_loop_and_the_api_rejects_an_invalid_request(team: Team, tmp_path: Path) -> None:
     bench = team.bench(tmp_path / "a")
     where = f"/deployments/{team.id_of('loop/loop')}/create_flow_run"
     for request, words in (
@@ -62,7 +60,7 @@ def test_a_worker_runs_a_loop_to_its_end_under_the_loop_s_name_and_the_api_refus
 
 @pytest.mark.slow
 @pytest.mark.feature("H2")
-def test_a_loop_that_waits_frees_process_and_place_and_goes_on_in_a_new_process(team: Team, tmp_path: Path) -> None:
+def test_a_waiting_loop_frees_its_process_and_slot_and_resumes_in_a_new_process(team: Team, tmp_path: Path) -> None:
     seen, bench = len(team.helmsman.model.requests), team.bench(tmp_path / "a")
     loop = team.id_of("loop/loop")
     team.set_deployment(loop, concurrency_limit=1)

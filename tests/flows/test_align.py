@@ -154,7 +154,7 @@ def answer_in_file(at: Desk) -> None:
 
 @pytest.mark.slow
 @pytest.mark.feature("H1", "E9")
-def test_a_wait_can_be_cancelled_and_what_was_paid_for_is_not_asked_again(desk: Desks, engine_url: str) -> None:
+def test_a_cancelled_wait_repeats_no_paid_call(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS, KNOWS])
     cancel = align_folder(open_repository(at.repository), at.file).cancel.touch
     with answer_forms(engine_url, at.name, cancel):
@@ -186,7 +186,7 @@ def test_an_answer_of_no_use_is_asked_for_once_more_with_the_reason(desk: Desks)
     assert at.written().made.cost_usd == pytest.approx(2 * (100 * 4 + 20 * 20) / 1e6, rel=0.01)
 
 
-def test_credentials_that_are_refused_are_an_error_and_nothing_is_written(desk: Desks) -> None:
+def test_rejected_credentials_are_an_error_and_no_file_is_written(desk: Desks) -> None:
     at = desk([Fault(status=401)])
     state = at.run()
     assert state.is_failed()
@@ -220,9 +220,7 @@ align(AlignRequest.model_validate_json(sys.argv[1]))
 
 @pytest.mark.slow
 @pytest.mark.feature("E3", "H2")
-def test_a_form_that_was_filled_in_after_its_process_was_killed_counts_and_nothing_is_paid_for_twice(
-    desk: Desks, engine_url: str, tmp_path: Path
-) -> None:
+def test_a_form_submitted_after_a_kill_counts_and_repeats_no_paid_call(desk: Desks, engine_url: str, tmp_path: Path) -> None:
     at = desk([ASKS, KNOWS])
     kill_while_it_waits(at, engine_url, tmp_path)
     with answer_forms(engine_url, at.name, ANSWER) as person:
@@ -243,9 +241,7 @@ def kill_while_it_waits(at: Desk, engine_url: str, folder: Path) -> None:
 
 
 @pytest.mark.feature("H1", "H2")
-def test_under_a_worker_the_run_leaves_its_process_and_goes_on_where_it_was_once_the_form_is_filled_in(
-    desk: Desks, engine_url: str
-) -> None:
+def test_under_a_worker_the_run_is_suspended_until_the_form_is_submitted(desk: Desks, engine_url: str) -> None:
     at = desk([ASKS, KNOWS])
     with get_client(sync_client=True) as client:
         deployed = client.create_deployment(client.create_flow(align), f"test-{at.file}")
@@ -300,7 +296,7 @@ def asking(*questions: str) -> Turn:
 
 
 @pytest.mark.slow
-def test_whoever_sits_there_is_asked_one_by_one_until_nothing_is_open(engine_url: str, repository: Path) -> None:
+def test_questions_are_asked_in_the_terminal_until_none_is_open(engine_url: str, repository: Path) -> None:
     first = asking("Which separator?", "Which \x1b[2Jcolumns?")
     ended, written, prompts = aligned(engine_url, repository, [first, KNOWS], "a tab\n-\n")
     assert ended.exit_code == 0, ended

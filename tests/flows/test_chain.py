@@ -45,7 +45,7 @@ def states(repository: Path) -> list[LoopState]:
 
 
 @pytest.mark.slow
-def test_in_place_each_loop_goes_on_where_the_last_one_left_and_what_refuses_the_next_one_is_what_is_told(
+def test_in_place_each_loop_continues_on_the_last_branch_and_a_refused_start_is_reported(
     repository: Path, engine_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asking = Alignment(goal="there is 3", questions=(AlignmentQuestion(question="Why?"),))
@@ -62,7 +62,7 @@ def test_in_place_each_loop_goes_on_where_the_last_one_left_and_what_refuses_the
 
 @pytest.mark.slow
 @pytest.mark.feature("L7", "E3")
-def test_a_loop_that_died_before_it_left_does_so_before_the_next_one_begins_and_is_told_of(
+def test_a_loop_that_dies_before_its_handoff_hands_over_before_the_next_one_starts(
     repository: Path, engine_url: str, tmp_path: Path
 ) -> None:
     commit(repository, "align", {ALIGNMENT: render(Alignment(goal="there is 1"))})

@@ -94,7 +94,7 @@ def test_a_loop_that_waits_for_an_answer_can_be_cancelled_and_gone_on_with(
 
 @pytest.mark.slow
 @pytest.mark.feature("M7")
-def test_work_that_a_person_took_over_is_where_the_loop_goes_on(drive: Drive, engine_url: str, repository: Path) -> None:
+def test_the_loop_continues_from_a_commit_made_by_hand(drive: Drive, engine_url: str, repository: Path) -> None:
     def commit_by_hand() -> None:
         state = state_of(repository)
         worktree = worktree_of(open_repository(repository), "loop", state.config.workspace)
@@ -185,7 +185,7 @@ def test_a_driver_that_died_before_it_asked_asks_when_it_is_driven_again(drive: 
 
 
 @pytest.mark.slow
-def test_a_loop_whose_question_has_lapsed_goes_on_without_an_answer(drive: Drive) -> None:
+def test_a_loop_continues_when_its_question_expires(drive: Drive) -> None:
     driven = drive([NOISE, SOLVED], gates={"budget": True, "timeout_hours": 1e-9}, limits={"iterations": 1})
     assert resume(driven.repository, limits={"iterations": 5}).outcome is Outcome.COMPLETED
 
@@ -195,7 +195,7 @@ def asleep() -> None:
     """What stands for a loop's run that somebody has woken."""
 
 
-def test_whoever_answers_is_told_that_a_worker_goes_on_also_where_somebody_else_was_faster_to_wake_it(engine_url: str) -> None:
+def test_an_answer_reports_that_a_worker_continues_even_if_another_one_woke_it(engine_url: str) -> None:
     assert engine_url
     before = datetime.now(UTC) - timedelta(seconds=1)
     with get_client(sync_client=True) as client:

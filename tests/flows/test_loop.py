@@ -111,7 +111,7 @@ def test_failing_tests_and_output_reach_the_next_prompt(drive: Drive) -> None:
 
 @pytest.mark.slow
 @pytest.mark.feature("S19")
-def test_a_loop_that_runs_into_its_limit_is_left_at_its_best_tree_and_goes_on_from_there(drive: Drive) -> None:
+def test_a_loop_at_its_limit_is_reset_to_its_best_tree_and_resumes_from_it(drive: Drive) -> None:
     checks = ("grep -q one answer", "grep -q two answer", "grep -q three answer")
     calls = [
         says(shell="echo one two > answer"),
@@ -136,7 +136,7 @@ def test_a_loop_that_runs_into_its_limit_is_left_at_its_best_tree_and_goes_on_fr
 
 @pytest.mark.slow
 @pytest.mark.feature("E13")
-def test_at_its_share_of_the_usage_window_a_loop_waits_for_the_reset_and_goes_on(drive: Drive) -> None:
+def test_a_loop_waits_for_the_reset_when_its_share_of_the_usage_window_is_used(drive: Drive) -> None:
     reset = int(time.time()) + 12
     info = {"status": "allowed_warning", "resetsAt": reset, "rateLimitType": "five_hour", "utilization": 0.93}
     first = says(shell="echo 41 > answer")
@@ -153,7 +153,7 @@ def test_at_its_share_of_the_usage_window_a_loop_waits_for_the_reset_and_goes_on
 
 
 @pytest.mark.feature("V13")
-def test_a_loop_that_weakens_a_test_is_told_what_the_test_says_as_it_was_and_completes_when_both_pass(drive: Drive) -> None:
+def test_a_loop_that_weakens_a_test_completes_only_when_the_original_test_passes_too(drive: Drive) -> None:
     weaken, mend = "echo 41 > answer; echo 'test -s answer' > check.sh", f"{SOLVE}; echo '# a number' >> check.sh"
     driven = drive([says(PROMISE, shell=weaken), says(PROMISE, shell=mend)], invariants={"trusted": ["*.sh"]})
     first, second = sorted(read_records(open_repository(driven.repository), "loop"), key=lambda record: record.iteration)

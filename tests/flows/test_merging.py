@@ -45,7 +45,7 @@ def resume(repository: Path) -> LoopState:
     return state_of(repository)
 
 
-def test_proven_work_is_merged_and_whoever_listens_is_told(drive: Drive, repository: Path) -> None:
+def test_verified_work_is_merged_and_reported_to_listeners(drive: Drive, repository: Path) -> None:
     heard = list[Event]()
     with listening(heard.append):
         driven = drive([SOLVED], merge=INTO_MAIN)
@@ -68,7 +68,7 @@ def test_a_conflict_that_is_only_claimed_to_be_merged_does_not_complete(drive: D
 
 
 @pytest.mark.slow
-def test_what_a_person_has_to_clear_away_is_asked_and_no_work_is_done_twice(drive: Drive, repository: Path) -> None:
+def test_a_blocked_merge_asks_a_person_and_repeats_no_work(drive: Drive, repository: Path) -> None:
     (repository / "answer").write_text("somebody's half of a change\n")
     driven = drive([SOLVED], merge=INTO_MAIN)
     gate = driven.state.gate
@@ -123,9 +123,7 @@ def _active(name: str) -> int:
         return client.read_global_concurrency_limit_by_name(name).active_slots
 
 
-def test_the_engine_has_one_slot_for_a_project_and_who_has_waited_long_enough_goes_ahead_without(
-    engine_url: str, repository: Path
-) -> None:
+def test_a_project_has_one_merge_slot_and_a_long_wait_proceeds_without_it(engine_url: str, repository: Path) -> None:
     assert engine_url
     assert second_holder(slot_name(open_repository(repository))) == [1, 0]
 
@@ -144,6 +142,6 @@ def after_the_engine_has_gone() -> str:
     return "merged"
 
 
-def test_an_engine_that_goes_before_the_slot_is_given_back_takes_nothing_away(engine_url: str) -> None:
+def test_an_engine_that_ends_before_the_slot_is_released_loses_no_merge(engine_url: str) -> None:
     assert engine_url
     assert after_the_engine_has_gone() == "merged"

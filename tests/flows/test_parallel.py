@@ -153,7 +153,7 @@ def _kill_the_driver(repository: Path, loop: str, at_work: Path, hold: Path) -> 
 
 @pytest.mark.slow
 @pytest.mark.feature("E5")
-def test_who_cancels_a_group_stops_all_of_its_loops_and_the_same_command_goes_on_with_them(
+def test_cancelling_a_group_stops_its_loops_and_the_same_command_resumes_them(
     group: Callable[..., int], repository: Path, tmp_path: Path
 ) -> None:
     hold = tmp_path / "hold"

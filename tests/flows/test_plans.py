@@ -58,7 +58,7 @@ def records_of(repository: Path) -> list[IterationRecord]:
 
 
 @pytest.mark.feature("M8")
-def test_a_plan_is_followed_item_by_item_and_ticked_by_evidence_whatever_the_agent_says(drive: Drive, repository: Path) -> None:
+def test_plan_items_are_ticked_by_evidence_not_by_the_agent_s_claims(drive: Drive, repository: Path) -> None:
     put_plan(repository)
     lie = f"sed -i 's/^title/done = true\\n&/' plan.toml; git commit -qam 'All done'; {notes('T001')}"
     calls = [

@@ -142,7 +142,7 @@ def test_a_run_that_waits_for_its_container_is_not_rescheduled(taken_up: Make) -
     assert states(run)[-1] == "Pending"
 
 
-def test_a_run_that_never_gets_a_process_stays_pending_after_some_restarts(
+def test_a_run_without_a_process_stays_pending_after_its_restarts_are_used_up(
     taken_up: Make, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = taken_up("helmsman")

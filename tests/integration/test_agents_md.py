@@ -85,7 +85,7 @@ def test_without_new_lines_there_is_no_patch_and_an_earlier_one_is_removed(tmp_p
     assert not patch_of(work).exists()
 
 
-def test_without_the_setting_nothing_is_proposed(tmp_path: Path) -> None:
+def test_no_proposal_is_written_when_the_setting_is_off(tmp_path: Path) -> None:
     work = start(tmp_path)
     state = completed(work, "off")
     assert write_proposal(work.context, state, LESSONS, ()) == ()

@@ -95,7 +95,7 @@ def test_hostile_names_texts_and_sizes_are_bounded_and_made_harmless(top: Path) 
     assert not (top / "pwned").exists()
 
 
-def test_a_secret_of_ours_that_lies_in_the_repository_is_not_shown_to_a_model(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_in_the_repository_is_not_shown_to_a_model(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     commit(top, f"use {KEY}", {"README.md": f"key = {KEY}\n", KEY: ""})
     assert KEY not in gather_facts(opened(top), config()).model_dump_json()
@@ -108,14 +108,14 @@ def test_a_secret_of_ours_that_lies_in_the_repository_is_not_shown_to_a_model(to
 
 
 @pytest.mark.usefixtures("umask_of_a_recluse")
-def test_a_file_is_written_whole_and_read_back_and_nothing_is_left_beside_it(top: Path) -> None:
+def test_the_file_is_written_atomically_and_read_back(top: Path) -> None:
     assert replace_alignment(work(top, file="docs/plan/A.md"), OPEN, over=None) is None
     assert read_alignment(top / "docs/plan/A.md") == OPEN
     assert [path.name for path in (top / "docs/plan").iterdir()] == ["A.md"]
     assert (top / "docs/plan/A.md").stat().st_mode & 0o777 == 0o644
 
 
-def test_what_somebody_wrote_meanwhile_is_kept_aside_and_our_own_text_is_not(top: Path) -> None:
+def test_a_concurrent_edit_is_backed_up_and_our_own_text_is_not(top: Path) -> None:
     replace_alignment(work(top), OPEN, over=None)
     assert replace_alignment(work(top), DONE, over=OPEN) is None
     edited = render(DONE).replace("a CSV export", "a TSV export")
@@ -155,14 +155,14 @@ def test_links_pipes_and_folders_are_no_alignment_files(top: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("why", [Cancelled("enough"), UnansweredError("stopped by a person"), KeyboardInterrupt()])
-def test_whoever_ends_it_while_the_file_is_being_written_is_not_refused(top: Path, why: BaseException) -> None:
+def test_cancelling_while_the_file_is_written_is_no_error(top: Path, why: BaseException) -> None:
     write(top, {ALIGNMENT: "half a line that is no alig"})
     assert final_state(work(top), why).name in {"Cancelled", "Stopped"}
     with pytest.raises(OperatorError, match="is no alignment"):
         final_state(work(top))
 
 
-def test_an_attempt_that_was_broken_off_goes_on_under_its_id_and_another_goal_under_another(top: Path) -> None:
+def test_an_interrupted_attempt_resumes_under_its_id_and_another_goal_gets_a_new_one(top: Path) -> None:
     folder = align_folder(opened(top), ALIGNMENT)
     first = attempt_id(folder, GOAL)
     assert attempt_id(folder, "Export the\nrows as CSV") == first
@@ -191,7 +191,7 @@ def test_a_goal_that_is_said_wins_over_the_files_and_the_files_over_the_configur
 # --- a loop that starts -------------------------------------------------------------------------------------------
 
 
-def test_a_loop_does_not_start_while_a_question_is_open_and_is_told_the_ways_out(top: Path) -> None:
+def test_a_loop_does_not_start_while_a_question_is_open_and_lists_the_options(top: Path) -> None:
     write_alignment(top / ALIGNMENT, OPEN)
     with pytest.raises(OperatorError) as told:
         with_alignment(opened(top), config(GOAL))
@@ -216,7 +216,7 @@ def test_a_file_that_was_named_has_to_be_one(top: Path, file: str, why: str) -> 
         refuse_open_questions(opened(top), file)
 
 
-def test_a_loop_to_which_nobody_gives_a_goal_has_the_files(top: Path) -> None:
+def test_a_loop_without_a_goal_takes_it_from_the_file(top: Path) -> None:
     write_alignment(top / "A.md", DONE)
     assert goal_layer(top, [Layer("command line", {"alignment": "A.md"})]) == [Layer("A.md", {"goal": GOAL})]
     assert goal_layer(top, [Layer("command line", {"alignment": "A.md"}), Layer("a file", {"goal": "x"})]) == []
@@ -253,7 +253,7 @@ def test_an_alignment_that_leaves_nothing_open_is_left_as_it_is(top: Path, capsy
     assert (top / "A.md").read_bytes() == before
 
 
-def test_what_a_person_could_have_got_wrong_is_refused_before_the_engine_starts(top: Path, tmp_path: Path) -> None:
+def test_invalid_input_is_rejected_before_the_engine_starts(top: Path, tmp_path: Path) -> None:
     sh(tmp_path, "clone", "--quiet", "--bare", str(top), "bare.git")
     (tmp_path / "goal.md").write_text("")
     empty, wrong = tmp_path / "goal.md", dict[str, Callable[[], object]]()

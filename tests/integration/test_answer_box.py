@@ -55,14 +55,14 @@ def test_an_answer_that_the_disk_withholds_for_once_still_counts(tmp_path: Path)
     assert find_answer(tmp_path, UID, YES.gate) == YES
 
 
-def test_an_answer_that_nobody_may_read_is_named_and_left_where_it_is(tmp_path: Path) -> None:
+def test_an_unreadable_answer_is_named_and_kept(tmp_path: Path) -> None:
     (tmp_path / f"{YES.gate}.json").mkdir()
     with pytest.raises(HelmsmanError, match=f"{YES.gate}.json"):
         store_answer(tmp_path, UID, YES)
     assert [path.name for path in tmp_path.iterdir()] == [f"{YES.gate}.json"]
 
 
-def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_old_file_and_leaves_no_other(tmp_path: Path) -> None:
     write_atomic(tmp_path / "a", "before")
     (tmp_path / "folder").mkdir()
     with pytest.raises(OSError, match="folder"):
@@ -73,7 +73,7 @@ def test_what_cannot_be_written_leaves_what_was_there_and_nothing_else(tmp_path:
     assert (tmp_path / "a").read_text() == "before"
 
 
-def test_a_link_is_replaced_and_what_it_leads_to_stays(tmp_path: Path) -> None:
+def test_a_link_is_replaced_and_its_target_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "outside").write_text("theirs")
     (tmp_path / "a").symlink_to("outside")
     write_atomic(tmp_path / "a", b"ours")

@@ -60,7 +60,7 @@ def test_done_again_it_changes_nothing(work: LoopWork) -> None:
 
 
 @pytest.mark.slow
-def test_a_driver_that_is_killed_after_any_git_command_loses_nothing_and_the_next_one_stands_at_the_best_tree(
+def test_a_driver_killed_after_any_git_command_loses_nothing_and_the_next_one_resets_to_the_best_tree(
     tmp_path: Path,
 ) -> None:
     process = [sys.executable, "-m", "tests.integration.best_tree_process", tmp_path]
@@ -71,7 +71,7 @@ def test_a_driver_that_is_killed_after_any_git_command_loses_nothing_and_the_nex
     assert len(found) >= LEAST_CHANGES
 
 
-def test_what_lies_uncommitted_in_the_worktree_goes_to_a_ref(work: LoopWork) -> None:
+def test_uncommitted_work_is_saved_to_a_ref(work: LoopWork) -> None:
     write(work.path, {"app.py": "by hand\n", "note.txt": "mine\n"})
     leave(work)
     assert left_whole(work)
@@ -80,7 +80,7 @@ def test_what_lies_uncommitted_in_the_worktree_goes_to_a_ref(work: LoopWork) -> 
 
 
 @pytest.mark.parametrize("how", ["moved", "gone"])
-def test_a_branch_that_somebody_moved_and_a_worktree_that_is_gone_are_left_alone(
+def test_a_moved_branch_and_a_missing_worktree_are_not_touched(
     how: str, work: LoopWork, caplog: pytest.LogCaptureFixture
 ) -> None:
     if how == "moved":
@@ -93,14 +93,14 @@ def test_a_branch_that_somebody_moved_and_a_worktree_that_is_gone_are_left_alone
     assert work.repository.common.joinpath("refs/heads", BRANCH).read_text().strip() == tip
 
 
-def test_a_branch_that_is_moved_at_the_last_moment_stays_there(work: LoopWork) -> None:
+def test_a_branch_moved_at_the_last_moment_is_not_reset(work: LoopWork) -> None:
     tip = commit(work.path, "a person's", {"app.py": "theirs\n"})
     with pytest.raises(GitError):
         restore(work.path, best(work), BRANCH, work.state.head)
     assert work.sh("rev-parse", BRANCH) == tip
 
 
-def test_a_worktree_in_which_somebody_went_to_another_branch_stays_there(work: LoopWork) -> None:
+def test_a_worktree_on_another_branch_is_not_touched(work: LoopWork) -> None:
     after = leave(work)
     work.sh("switch", "--quiet", "--create", "theirs")
     commit(work.path, "theirs", {"app.py": "theirs\n"})

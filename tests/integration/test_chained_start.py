@@ -64,7 +64,7 @@ def chained(top: Path, *goals: str, **sections: Any) -> list[LoopState]:
 # --- the handoff --------------------------------------------------------------------------------------------------
 
 
-def test_a_loop_is_told_what_the_one_left_on_whose_work_it_begins_though_nobody_wrote_it_into_a_file(tmp_path: Path) -> None:
+def test_a_loop_inherits_the_handoff_of_the_loop_it_builds_on(tmp_path: Path) -> None:
     first, second, third = chained(make_repository(tmp_path / "top"), ONE, TWO, THREE)
     assert first.inherited == ""
     assert second.inherited.startswith(f"Loop num-1 (2026-11-22)\nGoal: {ONE}\n")
@@ -75,13 +75,13 @@ def test_a_loop_is_told_what_the_one_left_on_whose_work_it_begins_though_nobody_
     ]
 
 
-def test_what_stands_in_the_file_as_well_is_told_once(tmp_path: Path) -> None:
+def test_a_handoff_that_is_also_in_the_file_appears_once(tmp_path: Path) -> None:
     _, second, third = chained(aligned_repository(tmp_path), ONE, TWO, THREE)
     assert second.inherited.count("Loop num-1 (") == 1
     assert (third.inherited.count("Loop num-1 ("), third.inherited.count("Loop num-2 (")) == (1, 1)
 
 
-def test_a_loop_that_begins_with_no_loops_work_is_told_what_the_file_says(tmp_path: Path) -> None:
+def test_a_loop_without_a_predecessor_inherits_the_file(tmp_path: Path) -> None:
     top = aligned_repository(tmp_path)
     completed(top, begun(top, 1, ONE))
     sh(top, "tag", "done", "helmsman/num-1")
@@ -100,7 +100,7 @@ def test_a_goal_that_the_loop_before_has_reached_is_not_held_to_any_more(tmp_pat
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_nor_where_the_file_lies_in_the_checkout(tmp_path: Path, *, committed: bool) -> None:
+def test_a_later_loop_does_not_take_its_goal_from_a_file_in_the_checkout(tmp_path: Path, *, committed: bool) -> None:
     top = aligned_repository(tmp_path) if committed else make_repository(tmp_path / "top")
     write(top, {ALIGNMENT: agreed(ONE)})
     first, second, third = chained(top, ONE, TWO, THREE)
@@ -114,7 +114,7 @@ def test_an_alignment_about_another_goal_in_the_work_before_it_is_not_its_own(tm
     assert begun(top, 2, TWO, "helmsman/num-1").config.goal == TWO
 
 
-def test_a_file_out_of_the_repository_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_file_outside_of_the_repository_is_rejected_with_a_message(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     completed(top, begun(top, 1, ONE))
     with pytest.raises(OperatorError, match="leads out of its repository"):

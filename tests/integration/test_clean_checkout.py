@@ -50,7 +50,7 @@ LOOKS = (
 
 
 @pytest.mark.feature("D8")
-def test_set_up_runs_once_and_what_it_made_is_put_back_until_a_lock_file_changes(tmp_path: Path) -> None:
+def test_set_up_runs_once_and_its_files_are_restored_until_a_lock_file_changes(tmp_path: Path) -> None:
     count = tmp_path / "count"
     top = make_repository(tmp_path / "top", {"lock": "v1\n", "package-lock.json": "1", ".gitignore": "deps/\n"})
     work = begun(tmp_path, top, checks=(LOOKS,), workspace={"setup": [SET_UP.format(count=count)]})
@@ -81,7 +81,7 @@ def test_a_set_up_that_the_agents_commit_breaks_is_a_failing_check(tmp_path: Pat
 
 
 @pytest.mark.feature("D8")
-def test_included_files_are_those_of_the_operators_checkout_when_the_loop_began(tmp_path: Path) -> None:
+def test_included_files_are_copied_from_the_operator_s_checkout_at_the_start(tmp_path: Path) -> None:
     ignore = {".gitignore": ".env*\nsecret\n", ".worktreeinclude": "/.env.test\n/.env.link\n"}
     top = make_repository(tmp_path / "top", {**ignore, "app.py": "1\n"})
     write(top, {".env.test": "operator's\n", ".env": "not named\n", "secret": "not named\n"})
@@ -112,7 +112,7 @@ ABOUT_GIT = "git status --porcelain; git log --format=%s; git symbolic-ref --sho
 
 
 @pytest.mark.parametrize("form", ["sha1", "sha256", "shallow", "borrowing"])
-def test_checks_find_the_commit_its_history_and_its_branch_whatever_the_repository(tmp_path: Path, form: str) -> None:
+def test_checks_see_the_commit_with_its_history_and_branch(tmp_path: Path, form: str) -> None:
     top = make_repository(tmp_path / "first", {"app.py": "1\n"}, *(["--object-format=sha256"] if form == "sha256" else []))
     commit(top, "second", {"other": "1"})
     if form in {"shallow", "borrowing"}:

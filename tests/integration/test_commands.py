@@ -173,7 +173,7 @@ def piped(goal: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("piped_as", ["utf-8", "utf-8-sig"])
-def test_a_goal_is_read_from_standard_input_as_it_stands_there(piped_as: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_goal_is_read_unchanged_from_standard_input(piped_as: str, monkeypatch: pytest.MonkeyPatch) -> None:
     piped(GOAL.replace("\n", "\r\n").encode(piped_as), monkeypatch)
     assert goal_settings(None, STANDARD_STREAM) == {"goal": GOAL.strip()}
 
@@ -181,7 +181,7 @@ def test_a_goal_is_read_from_standard_input_as_it_stands_there(piped_as: str, mo
 @pytest.mark.parametrize(
     ("goal", "found"), [(b" \n", "nothing"), (b"\xff", "no UTF-8"), (b"x" * (2**20 + 1), "more than 1048576")]
 )
-def test_standard_input_that_is_no_goal_is_refused_with_what_it_is(
+def test_standard_input_without_a_goal_is_rejected_with_the_reason(
     goal: bytes, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     piped(goal, monkeypatch)
@@ -190,7 +190,7 @@ def test_standard_input_that_is_no_goal_is_refused_with_what_it_is(
     assert caught.value.found.startswith(found)
 
 
-def test_a_goal_beside_standard_input_is_left_to_be_refused_as_one_too_many() -> None:
+def test_a_goal_in_addition_to_standard_input_is_rejected() -> None:
     assert goal_settings("another", STANDARD_STREAM) == {"goal": "another", "goal_file": "-"}
     assert goal_settings("a goal", None) == {"goal": "a goal"}
     assert goal_settings(None, Path("GOAL.md")) == {"goal_file": "GOAL.md"}

@@ -101,7 +101,7 @@ DEEDS = {
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-def test_whatever_the_agent_does_to_branches_its_files_are_on_the_loops_branch(work: LoopWork, deed: str) -> None:
+def test_the_agent_s_files_end_up_on_the_loop_s_branch_even_if_it_moves_branches(work: LoopWork, deed: str) -> None:
     known = set(work.sh("rev-list", "--all").split())
     shell(work.path, DEEDS[deed])
     inside = "" if deed in {"own repository", "link deleted"} else work.sh("rev-list", "--all", "--reflog")
@@ -140,7 +140,7 @@ def test_a_rebase_left_in_the_middle_is_over_and_its_conflict_committed(work: Lo
     assert "rebase" not in work.sh("status")
 
 
-def test_a_merge_left_in_the_middle_is_committed_as_it_lies_there(work: LoopWork) -> None:
+def test_an_unfinished_merge_is_committed_as_it_is(work: LoopWork) -> None:
     work.sh("switch", "--quiet", "--create", "side", "HEAD~1")
     side = commit(work.path, "side", {"app.py": "side\n"})
     work.sh("switch", "--quiet", BRANCH)

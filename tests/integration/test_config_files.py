@@ -58,7 +58,7 @@ def test_a_tool_helmsman_that_is_no_table_is_an_error(tmp_path: Path) -> None:
         "# Grades\n## Criteria\n- a\n",
     ],
 )
-def test_a_rubric_that_tells_the_loop_nothing_is_no_layer(tmp_path: Path, text: str) -> None:
+def test_a_rubric_without_settings_is_no_layer(tmp_path: Path, text: str) -> None:
     write(tmp_path, RUBRIC__md=text)
     assert read_layers(tmp_path) == []
 
@@ -110,7 +110,7 @@ def autochecks(folder: Path) -> None:
 
 
 @pytest.mark.feature("V2")
-def test_the_autochecks_script_is_the_check_where_nobody_gives_one(tmp_path: Path) -> None:
+def test_the_autochecks_script_is_the_default_check(tmp_path: Path) -> None:
     autochecks(tmp_path)
     write(tmp_path, helmsman__toml='goal = "g"\n', RUBRIC__md="## Judge criteria\n- It works.\n")
     resolved = resolve(read_layers(tmp_path))

@@ -69,7 +69,7 @@ def test_a_delivery_counts_once_and_a_commit_once_by_whichever_delivery(deliveri
     assert deliveries.waiting() == [push("c3" * 20)]
 
 
-def test_what_is_old_is_forgotten(deliveries: Deliveries, tmp_path: Path) -> None:
+def test_old_deliveries_are_deleted(deliveries: Deliveries, tmp_path: Path) -> None:
     deliveries.accept("one", [push()], NOW)
     deliveries.started(push(), "a-run")
     deliveries.accept("two", [], NOW + FORGET_AFTER)

@@ -54,7 +54,7 @@ def test_names_with_newlines_quotes_spaces_and_bytes_that_are_no_text_are_read(t
     assert all(file.after == "x\n" for file in found)
 
 
-def test_what_is_no_text_or_too_large_is_named_and_not_read(top: Path) -> None:
+def test_binary_and_oversized_files_are_named_and_not_read(top: Path) -> None:
     (top / "binary").write_bytes(b"\0\1\2")
     write(top, {"huge.txt": "x" * (LARGEST_FILE + 1)})
     (top / "link.py").symlink_to("/etc/passwd")
@@ -93,9 +93,7 @@ def test_a_missing_object_is_named_with_what_to_do(top: Path) -> None:
         unchanged_tests(top, tree_of(top, "HEAD"), read_diff(top, "HEAD~1", "HEAD"))
 
 
-def test_what_does_not_fit_beside_the_others_is_marked_and_tests_that_were_there_come_first(
-    top: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_files_beyond_the_limit_are_marked_and_existing_tests_come_first(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diffs, "LARGEST_DIFF", 100)
     monkeypatch.setattr(diffs, "LARGEST_FILE", 80)
     more = {"app.py": "a" * 60, "data.txt": "b" * 81, "test_0.py": "c" * 70, "tests/test_a.py": "d" * 60}

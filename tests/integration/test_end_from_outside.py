@@ -63,14 +63,14 @@ def test_a_loop_that_is_proven_and_still_to_be_merged_is_not_called_done_when_a_
     assert read_state(work.repository, LOOP)[0] == written
 
 
-def test_a_cancel_counts_also_where_words_or_an_answer_were_taken_in_since(work: LoopWork) -> None:
+def test_a_cancel_counts_although_a_message_or_an_answer_was_read_after_it(work: LoopWork) -> None:
     """Whoever waits for an answer, or for a tracker, has not returned the loop as it wrote it down."""
     told = replace_state(work.repository, work.state, work.state.model_copy(update={"guidance": ("use the parser",)}), "told")
     after = ended(work, work.state, Cancelled("cancelled"))
     assert (after.outcome, after.guidance) == (Outcome.CANCELLED, told.guidance)
 
 
-def test_what_a_killed_driver_left_running_ends_before_its_work_is_kept(work: LoopWork) -> None:
+def test_processes_of_a_killed_driver_end_before_its_work_is_saved(work: LoopWork) -> None:
     """An event at an issue may end a loop within the grace that the processes of a dead driver have."""
     left = subprocess.Popen(["sleep", "60"], env={**os.environ, TAG: f"{work.state.uid}/1-1"}, start_new_session=True)
     assert close_loop(work.context, work.state, Cancelled("stop"), NOW).outcome is Outcome.CANCELLED
@@ -84,7 +84,7 @@ def test_what_another_driver_wrote_is_not_taken_for_our_own(work: LoopWork) -> N
     assert read_state(work.repository, LOOP)[0] == theirs
 
 
-def test_an_error_that_is_no_disk_s_is_a_fault_of_ours_and_goes_through(work: LoopWork) -> None:
+def test_an_os_error_without_a_disk_problem_is_raised_unchanged(work: LoopWork) -> None:
     with pytest.raises(FileNotFoundError):
         ended(work, work.state, FileNotFoundError("a bug"))
     with_disk_full = ended(work, work.state, OSError(28, "No space left on device", "x"))

@@ -78,7 +78,7 @@ def test_a_check_keeps_the_ci_that_is_said() -> None:
 
 @pytest.mark.feature("X1")
 @pytest.mark.parametrize("names", [[], ["*"], ["CLAUDE*"], list(NEVER_PASSED)])
-def test_what_tells_a_session_about_itself_is_never_handed_on_even_when_it_is_named(names: list[str]) -> None:
+def test_variables_that_describe_the_session_are_never_passed_on(names: list[str]) -> None:
     for environment in (agent_environment(EVERYTHING, names), check_environment(EVERYTHING, names)):
         assert not environment.keys() & NESTED.keys()
 
@@ -91,7 +91,7 @@ def test_what_must_not_change_while_a_loop_runs_wins_over_the_operators_environm
 
 @pytest.mark.feature("X1", "O3")
 @pytest.mark.parametrize(("said", "seen"), [({}, "1"), ({"CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS": "0"}, "0")])
-def test_git_status_stands_before_no_message_unless_the_operator_wants_it(said: dict[str, str], seen: str) -> None:
+def test_git_status_precedes_no_message_unless_the_operator_wants_it(said: dict[str, str], seen: str) -> None:
     assert agent_environment(said, [])["CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS"] == seen
 
 
@@ -151,7 +151,7 @@ def test_a_relative_path_of_the_agents_program_is_refused(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("folder", ["tools", ".", "./tools"])
-def test_a_folder_of_path_may_be_named_from_where_we_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+def test_a_relative_folder_in_path_is_resolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     here = tmp_path / folder
     here.mkdir(exist_ok=True)
     for name in ("claude", "bwrap"):

@@ -40,7 +40,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("plant", PLANTED)
-def test_what_is_no_file_of_the_tree_is_not_read_and_nothing_outside_goes(tree: Path, plant: str) -> None:
+def test_only_regular_files_of_the_tree_are_read_or_removed(tree: Path, plant: str) -> None:
     shell(tree, PLANTED[plant])
     assert read_within(tree, "out/r.xml", 1000) is None
     remove_within(tree, "out/r.xml")
@@ -71,7 +71,7 @@ def test_a_link_that_stays_in_the_tree_is_followed(tree: Path) -> None:
     assert read_within(tree, "latest/r.xml", 3) == b"ins"
 
 
-def test_whatever_is_swapped_while_we_look_nothing_outside_is_read_or_removed(tree: Path) -> None:
+def test_no_outside_file_is_read_or_removed_while_folders_are_swapped_for_links(tree: Path) -> None:
     """The agent's side swaps the folder for a link to another one with the same names, and back, as quickly as it can."""
     (tree / "out" / "r.xml").write_text("inside")
     (tree / "spare").symlink_to("../outside")
@@ -104,7 +104,7 @@ def test_what_would_block_or_never_end_is_an_error(tree: Path, plant: str) -> No
         read_plain(tree / "out" / "r.xml", 1000)
 
 
-def test_links_in_a_circle_lie_beneath_nothing(tree: Path) -> None:
+def test_a_circular_link_is_within_no_tree(tree: Path) -> None:
     (tree / "out" / "round").symlink_to("round")
     assert lies_within(tree, tree / "out" / "to be")
     assert not lies_within(tree, tree / "out" / "round" / "x")
@@ -134,7 +134,7 @@ def test_a_report_in_the_tree_is_read(tree: Path) -> None:
         ("true", "out/r.xml", False),
     ],
 )
-def test_a_report_that_is_not_read_because_it_lies_outside_is_told(tree: Path, command: str, report: str, told: bool) -> None:
+def test_a_report_outside_of_the_tree_is_not_read_and_is_reported(tree: Path, command: str, report: str, told: bool) -> None:
     (tree / "mine.xml").write_text(REPORT.format("mine"))
     result = run_check(
         CheckContext(Worktree(tree), f"it-{uuid4().hex}", never_stop), 0, CheckConfig(command=command, report=report), 20

@@ -57,9 +57,7 @@ def fill(disk: Path) -> Path:
 
 
 @pytest.mark.needs("disks")
-def test_a_state_that_cannot_be_written_leaves_the_last_one_and_goes_on_once_there_is_room(
-    small: Path, repository: Repository
-) -> None:
+def test_a_failed_state_write_keeps_the_last_state_and_succeeds_once_there_is_space(small: Path, repository: Repository) -> None:
     state = loop_state(sh(repository.top, "rev-parse", "HEAD"))
     first = write_state(repository, state, over=None, record=None, subject="start")
     ref = f"refs/helmsman/{state.loop}/state"
@@ -143,7 +141,7 @@ def test_a_file_that_is_not_there_is_no_fault_of_the_disk(tmp_path: Path) -> Non
     ],
     ids=["disk", "engine away", "engine never there", "engine gone before a step", "git"],
 )
-def test_whatever_the_world_does_to_a_loop_is_told_with_the_command_that_goes_on_with_it(error: Exception) -> None:
+def test_a_transient_error_names_the_command_that_resumes_the_loop(error: Exception) -> None:
     with pytest.raises(TransientError, match="continue with: helmsman resume the-loop"), suggesting_resume("the-loop"):
         raise error
 
@@ -156,7 +154,7 @@ def test_ctrl_c_before_a_loop_began_is_told_with_the_command_that_goes_on_with_i
 @pytest.mark.parametrize(
     "error", [OperatorError("no", remedy="helmsman resume other --set a=1"), Fenced("moved on"), KeyError("x")]
 )
-def test_a_remedy_that_is_told_already_another_driver_and_a_fault_of_ours_are_told_as_they_are(error: Exception) -> None:
+def test_errors_with_a_remedy_and_unexpected_errors_are_not_changed(error: Exception) -> None:
     before = str(error)
     with pytest.raises(type(error)) as raised, suggesting_resume("the-loop"):
         raise error
@@ -165,7 +163,7 @@ def test_a_remedy_that_is_told_already_another_driver_and_a_fault_of_ours_are_to
     assert isinstance(error, HelmsmanError | KeyError)
 
 
-def test_a_full_disk_that_nobody_foresaw_is_told_as_one_and_not_as_a_fault_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unexpected_full_disk_is_reported_as_a_full_disk(capsys: pytest.CaptureFixture[str]) -> None:
     assert report_unforeseen(OSError(errno.ENOSPC, "No space left on device", "x")) == 1
     told = capsys.readouterr().err
     assert told.startswith("world error: a file could not be written")

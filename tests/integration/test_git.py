@@ -26,7 +26,7 @@ def refusal(path: Path) -> OperatorError:
 
 
 @pytest.mark.parametrize("name", ["gone", "n" * 300])
-def test_a_folder_that_git_cannot_work_in_is_told_as_such(tmp_path: Path, name: str) -> None:
+def test_a_folder_in_which_git_cannot_work_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(OperatorError, match="git's working folder") as caught:
         git(tmp_path / name, "status")
     assert name in caught.value.found
@@ -80,13 +80,13 @@ def test_a_damaged_repository_is_refused_with_gits_own_words(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["missing", "file"])
-def test_what_is_no_folder_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_path_that_is_no_folder_is_rejected(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     assert str(tmp_path / name) in refusal(tmp_path / name).found
 
 
 @pytest.mark.needs("root")
-def test_somebody_elses_repository_is_refused_with_gits_remedy(tmp_path: Path) -> None:
+def test_a_repository_of_another_user_is_rejected_with_git_s_remedy(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     for path in (top, top / ".git"):
         os.chown(path, 65534, 65534)

@@ -77,7 +77,7 @@ def test_shares_that_were_promised_are_held_also_before_a_loop_has_written_its_s
     assert group_result(group).problems == ("g-1: words",)
 
 
-def test_a_loop_that_was_told_to_end_with_its_group_goes_on_in_the_next_run(repository: Path, tmp_path: Path) -> None:
+def test_a_loop_cancelled_with_its_group_resumes_in_the_next_run(repository: Path, tmp_path: Path) -> None:
     first = group_of(request(tmp_path, 1))
     (due,) = begin(first)
     open_loop(due, "", NOW)
@@ -108,7 +108,7 @@ def test_attempts_at_one_goal_never_merge_by_themselves_and_the_chosen_one_does(
     assert not group_result(last).done  # it is chosen and not merged yet
 
 
-def test_a_group_is_gone_on_with_for_the_goals_that_it_was_begun_with_only(repository: Path, tmp_path: Path) -> None:
+def test_a_group_resumes_only_with_its_original_goals(repository: Path, tmp_path: Path) -> None:
     (due,) = begin(group_of(request(tmp_path, 1)))
     open_loop(due, "", NOW)
     other = request(tmp_path, 1).model_copy(update={"loops": (Link(goal="another goal", checks=("true",)),)})
@@ -117,7 +117,7 @@ def test_a_group_is_gone_on_with_for_the_goals_that_it_was_begun_with_only(repos
 
 
 @pytest.mark.feature("M8")
-def test_items_that_need_others_want_a_branch_to_merge_into_and_begin_with_it(repository: Path, tmp_path: Path) -> None:
+def test_items_with_dependencies_require_a_merge_branch_and_start_from_it(repository: Path, tmp_path: Path) -> None:
     commit(repository, "plan", {"tasks.md": "- [x] T1 [P] One\n- [ ] T2 [P] Two\n- [ ] T3 Three (needs T2)\n"})
     asked = request(tmp_path, 0, settings={"plan": {"file": "tasks.md"}, "checks": ["true"]})
     with pytest.raises(OperatorError, match=r"item T3 of tasks\.md depends on others"):
@@ -134,9 +134,7 @@ def test_items_that_need_others_want_a_branch_to_merge_into_and_begin_with_it(re
 
 
 @pytest.mark.feature("M8")
-def test_an_item_stays_the_same_where_it_is_worded_anew_or_another_comes_before_it_and_a_persons_tick_counts(
-    repository: Path, tmp_path: Path
-) -> None:
+def test_an_item_keeps_its_identity_when_reworded_or_moved_and_a_person_s_tick_counts(repository: Path, tmp_path: Path) -> None:
     commit(repository, "plan", {"tasks.md": "- [ ] T2 [P] Two\n- [ ] T3 [P] Three\n"})
     asked = request(tmp_path, 0, settings={"plan": {"file": "tasks.md"}, "checks": ["true"], "merge": {"into": "main"}})
     group = group_of(asked)
@@ -149,7 +147,7 @@ def test_an_item_stays_the_same_where_it_is_worded_anew_or_another_comes_before_
     assert [one.outcome for one in group_result(again).loops] == [Outcome.COMPLETED, Outcome.COMPLETED, Outcome.STOPPED]
 
 
-def test_a_loop_whose_task_the_engine_ended_before_it_began_is_heard_of(repository: Path, tmp_path: Path) -> None:
+def test_a_loop_whose_task_ended_before_its_start_is_reported(repository: Path, tmp_path: Path) -> None:
     group = group_of(request(tmp_path, 1))
     (due,) = begin(group)
     future = Future[Any]()
@@ -215,7 +213,7 @@ def chosen(
     return choice, [asked.prompt for asked in api.requests]
 
 
-def test_a_model_sees_every_diff_in_both_orders_and_what_it_prefers_in_both_is_kept_and_paid_for(
+def test_a_model_compares_diffs_in_both_orders_and_its_consistent_choice_wins(
     works: list[LoopState], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choice, prompts = chosen(works, tmp_path, monkeypatch, says("B"), says("A"))
@@ -241,7 +239,7 @@ def test_no_secret_of_ours_is_shown_to_it(works: list[LoopState], tmp_path: Path
         ((says("B"), Fault(status=400, error_message="no credit", headers={"x-should-retry": "false"})), "no model chose"),
     ],
 )
-def test_where_it_has_no_preference_of_its_own_or_cannot_be_asked_rules_decide_and_what_was_asked_is_paid_for(
+def test_rules_decide_without_a_consistent_choice_of_the_model(
     works: list[LoopState], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: tuple[Turn, Turn], why: str
 ) -> None:
     choice, _ = chosen(works, tmp_path, monkeypatch, *answers)
@@ -251,7 +249,7 @@ def test_where_it_has_no_preference_of_its_own_or_cannot_be_asked_rules_decide_a
     assert choice.cost_usd > 0
 
 
-def test_without_criteria_nobody_is_asked(works: list[LoopState], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_criteria_no_model_is_asked(works: list[LoopState], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = [state.model_copy(update={"config": config()}) for state in works]
     choice, prompts = chosen(plain, tmp_path, monkeypatch, says("B"))
     assert (choice.loop, prompts, choice.cost_usd) == (SMALL, [], 0.0)

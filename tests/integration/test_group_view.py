@@ -73,7 +73,7 @@ def test_important_events_are_shown_once_with_the_loops_name_and_tool_calls_are_
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_what_was_told_by_the_end_of_the_work_is_shown_also_where_the_work_fails(repository: Repository, terminal: bool) -> None:
+def test_last_events_are_shown_although_the_work_fails(repository: Repository, terminal: bool) -> None:
     to = console(terminal=terminal)
     with pytest.raises(RuntimeError, match="the work"), watching_group(repository, NAMES, to):  # noqa: PT012 - the order matters
         tell(repository, "num-1", WAIT)

@@ -79,7 +79,7 @@ def test_a_loop_that_completed_leaves_what_it_leaves_before_the_next_one_begins_
     assert (due(group).loop, due(group).base) == ("num-2", "helmsman/num-1")
 
 
-def test_a_question_that_is_open_is_asked_before_the_next_loop_begins(top: Path) -> None:
+def test_an_open_question_is_asked_before_the_next_loop_starts(top: Path) -> None:
     group = in_a_row(top)
     state = completed(group, gate=QUESTION)
     left(group, state)
@@ -88,7 +88,7 @@ def test_a_question_that_is_open_is_asked_before_the_next_loop_begins(top: Path)
     assert due(group).loop == "num-2"
 
 
-def test_a_loop_whose_process_ended_well_is_not_driven_again_whatever_it_could_not_leave(top: Path) -> None:
+def test_a_loop_whose_process_succeeded_is_not_run_again_even_without_a_handoff(top: Path) -> None:
     group = in_a_row(top)
     completed(group, gate=QUESTION)
     record_exit(group, WorkerExit("num-1", 1, "killed"))
@@ -97,7 +97,7 @@ def test_a_loop_whose_process_ended_well_is_not_driven_again_whatever_it_could_n
     assert due(group).loop == "num-2"
 
 
-def test_a_loop_that_ended_otherwise_is_gone_on_with_and_none_after_it_begins(top: Path) -> None:
+def test_a_loop_that_did_not_complete_is_resumed_and_blocks_later_ones(top: Path) -> None:
     group = in_a_row(top, reopen=True)
     with_changes(group, begun(group), ending=ENDED)
     assert (due(group).loop, due(group).reopen) == ("num-1", True)
@@ -106,7 +106,7 @@ def test_a_loop_that_ended_otherwise_is_gone_on_with_and_none_after_it_begins(to
     assert group_result(group).problems == ("num-2: its prerequisites were not completed",)
 
 
-def test_in_place_a_loop_begins_with_what_the_one_before_it_has_left_checked_out(top: Path) -> None:
+def test_in_place_a_loop_starts_from_the_checkout_of_the_previous_one(top: Path) -> None:
     group = in_a_row(top, settings={"workspace": {"in_place": True}})
     first = completed(group)
     assert due(group).loop == "num-1"  # nothing shows there that it has left
@@ -116,7 +116,7 @@ def test_in_place_a_loop_begins_with_what_the_one_before_it_has_left_checked_out
     assert (second.branch, second.base_commit) == ("main", first.head)
 
 
-def test_a_loops_own_settings_count_when_it_begins_and_when_it_is_gone_on_with_and_its_limits_are_its_own(top: Path) -> None:
+def test_a_loop_s_own_settings_and_limits_apply_at_start_and_resume(top: Path) -> None:
     limits = {"limits": {"iterations": 5, "cost_usd": 3.0}}
     group = in_a_row(top, own={"limits": {"iterations": 50}}, settings=limits, reopen=True)
     state = begun(group)
@@ -150,7 +150,7 @@ def requested(top: Path, text: str, *settings: str) -> ParallelRequest:
 CHAIN = '[settings.limits]\ncost_usd = 3.0\niterations = 5\n[[loops]]\ngoal = "the first"\n[[loops]]\ngoal = "the second"\n'
 
 
-def test_a_setting_of_the_command_line_takes_nothing_away_that_the_file_says_beside_it(top: Path) -> None:
+def test_a_command_line_setting_keeps_other_settings_of_the_file(top: Path) -> None:
     request = requested(top, CHAIN, "limits.iterations=9")
     assert request.settings == {"limits": {"cost_usd": 3.0, "iterations": 9}}
 
@@ -162,7 +162,7 @@ def test_the_command_line_wins_over_what_the_file_says_of_one_loop(top: Path) ->
     assert request.loops[1].settings == {"limits": {"iterations": 9, "tokens": 7}}
 
 
-def test_what_is_said_of_all_loops_counts_when_they_are_looked_at_before_the_start(top: Path) -> None:
+def test_common_settings_apply_to_the_check_before_the_start(top: Path) -> None:
     with pytest.raises(OperatorError, match="no check is configured"):
         parallel(top, in_a_row=True, yes=True, as_json=True, goals=["the first"])
     settings = ["allow_no_checks=true", f"claude.binary={top / 'no-agent'}"]
@@ -193,7 +193,7 @@ def test_a_draft_splits_a_large_goal_and_is_such_a_file_itself(top: Path, capsys
 # --- what is told of it -------------------------------------------------------------------------------------------
 
 
-def test_what_comes_next_is_to_merge_the_last_branch_which_holds_all_of_the_work(top: Path) -> None:
+def test_the_next_step_is_to_merge_the_last_branch_with_all_work(top: Path) -> None:
     group = in_a_row(top)
     for _ in range(2):
         left(group, completed(group))

@@ -185,7 +185,7 @@ def test_failing_tests_become_the_first_check_and_are_named_as_the_work(
 
 
 @pytest.mark.usefixtures("home")
-def test_people_see_what_works_and_what_comes_next(capsys: pytest.CaptureFixture[str], top: Path) -> None:
+def test_the_summary_names_running_loops_and_the_next_step(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     assert initialise(top, None, yes=True, force=False, as_json=False) == 0
     shown = capsys.readouterr().out.splitlines()
     (test,) = [line for line in shown if "make test" in line and "works" in line]

@@ -67,7 +67,7 @@ def test_an_answer_whose_bringer_died_is_followed_by_the_next_answer(
 
 @ONE_KIND
 @pytest.mark.parametrize("what", ["/helmsman cancel", "/helmsman stop", ""])
-def test_a_stop_comes_before_an_answer_that_nobody_has_read(
+def test_a_stop_precedes_an_unread_answer(
     what: str, served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
@@ -81,9 +81,7 @@ def test_a_stop_comes_before_an_answer_that_nobody_has_read(
 
 
 @ONE_KIND
-def test_whoever_answers_after_another_is_told_which_answer_counts_while_a_driver_reads_it(
-    served: ServedRepository, api: TrackerApi
-) -> None:
+def test_a_second_answer_is_told_which_answer_counts(served: ServedRepository, api: TrackerApi) -> None:
     loop, _, folder = asking(served, api)
     with exclusive_driver(folder.lock, loop.loop):
         handle_issue_event(said(served, api, "/helmsman approve", 1), NOW)
@@ -93,7 +91,7 @@ def test_whoever_answers_after_another_is_told_which_answer_counts_while_a_drive
 
 @ONE_KIND
 @pytest.mark.parametrize("reopen", [True, False])
-def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_before(
+def test_a_driver_obeys_only_cancels_sent_after_it_locked_the_loop(
     served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch, *, reopen: bool
 ) -> None:
     loop = started(served, api)
@@ -121,7 +119,7 @@ def test_a_driver_hears_each_cancel_from_when_it_holds_the_loop_and_none_from_be
 
 
 @ONE_KIND
-def test_an_answer_in_a_comment_lies_where_all_answers_lie(served: ServedRepository, api: TrackerApi) -> None:
+def test_an_answer_in_a_comment_is_stored_like_any_other(served: ServedRepository, api: TrackerApi) -> None:
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     loop = changed(served, started(served, api), gate=gate)
     folder = loop_folder(open_repository(served.clone), loop.loop)

@@ -81,7 +81,7 @@ def away(served: ServedRepository) -> Path:
 
 
 @pytest.mark.parametrize("text", ["/helmsman cancel", ""], ids=["by a word", "by closing"])
-def test_a_stop_fences_whoever_drives_the_loop_elsewhere(text: str, served: ServedRepository, api: TrackerApi) -> None:
+def test_a_stop_fences_off_a_driver_on_another_machine(text: str, served: ServedRepository, api: TrackerApi) -> None:
     loop = begun(served, api)
     other, theirs = gone_elsewhere(served, loop)
     assert isinstance(handle_issue_event(stop(served, api, text), NOW), Handled)
@@ -145,7 +145,7 @@ def test_a_question_that_is_asked_elsewhere_is_answered_with_a_stop(
     assert answer.choice is Choice.STOP
 
 
-def test_a_loop_that_nobody_has_driven_yet_is_stopped_here(served: ServedRepository, api: TrackerApi) -> None:
+def test_a_loop_without_a_driver_is_stopped_here(served: ServedRepository, api: TrackerApi) -> None:
     """Its branch is nowhere, and its remote has not heard of it."""
     loop = started(served, api)
     changed(served, loop, config=loop.config.model_copy(update={"remote": RemoteConfig(push=True)}))
@@ -165,7 +165,7 @@ def test_an_issue_of_a_completed_loop_is_closed_without_a_remote(served: ServedR
     assert not is_told_of_a_stop(api)
 
 
-def test_a_branch_that_a_person_stands_on_is_not_moved_by_a_stop_which_says_so(served: ServedRepository, api: TrackerApi) -> None:
+def test_a_stop_does_not_move_a_checked_out_branch_and_says_so(served: ServedRepository, api: TrackerApi) -> None:
     loop = begun(served, api)
     gone_elsewhere(served, loop)
     sh(served.clone, "switch", "--quiet", loop.branch)

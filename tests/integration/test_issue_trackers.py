@@ -30,7 +30,7 @@ def test_an_issue_of_another_tracker_than_the_operator_s_starts_nothing(served: 
 
 
 @ONE_KIND
-def test_words_at_an_issue_without_a_loop_are_talk(served: ServedRepository, api: TrackerApi) -> None:
+def test_a_comment_on_an_issue_without_a_loop_is_ignored(served: ServedRepository, api: TrackerApi) -> None:
     assert isinstance(handle_issue_event(said(served, api, "/helmsman cancel"), NOW), Ignored)
     assert isinstance(handle_issue_event(event(served, api, "withdrawn"), NOW), Ignored)
     assert comments(api) == []

@@ -167,9 +167,7 @@ def test_a_slower_run_for_the_same_issue_leaves_what_the_faster_one_has_done(
 
 
 @ONE_KIND
-def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_by(
-    served: ServedRepository, api: TrackerApi
-) -> None:
+def test_a_run_that_drove_the_loop_resumes_it(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     changed(served, loop, gate=gate)
@@ -182,7 +180,7 @@ def test_a_run_that_has_driven_the_loop_goes_on_with_it_whatever_it_was_started_
 # --- comments -----------------------------------------------------------------------------------------------------
 
 
-def test_what_is_told_reaches_the_next_iteration_once(served: ServedRepository, api: TrackerApi) -> None:
+def test_a_message_reaches_the_next_iteration_once(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     for _ in range(2):  # the same event again, after a crash
         assert isinstance(handle_issue_event(said(served, api, "/helmsman tell Use the parser\nof the library"), NOW), Handled)
@@ -194,7 +192,7 @@ def test_what_is_told_reaches_the_next_iteration_once(served: ServedRepository, 
 
 
 @ONE_KIND
-def test_words_whose_taker_died_before_it_put_them_away_are_told_once(served: ServedRepository, api: TrackerApi) -> None:
+def test_a_message_whose_driver_died_before_storing_it_is_delivered_once(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     handle_issue_event(said(served, api, "/helmsman tell Twice is too often"), NOW)
     told = changed(served, loop, guidance=("Twice is too often",))
@@ -204,7 +202,7 @@ def test_words_whose_taker_died_before_it_put_them_away_are_told_once(served: Se
 
 @ONE_KIND
 @pytest.mark.parametrize("text", ["/helmsman cancel", ""])
-def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, served: ServedRepository, api: TrackerApi) -> None:
+def test_a_comment_or_a_removed_label_stops_a_loop(text: str, served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     what = said(served, api, text) if text else event(served, api, "withdrawn")
     folder = loop_folder(open_repository(served.clone), loop.loop)
@@ -218,7 +216,7 @@ def test_a_loop_is_stopped_by_a_word_and_by_taking_the_label_away(text: str, ser
 
 
 @ONE_KIND
-def test_a_stopped_loop_is_resumed_with_words(served: ServedRepository, api: TrackerApi) -> None:
+def test_a_comment_resumes_a_stopped_loop(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
         assert isinstance(handle_issue_event(said(served, api, "/helmsman resume", 1), NOW), Ignored)
@@ -230,7 +228,7 @@ def test_a_stopped_loop_is_resumed_with_words(served: ServedRepository, api: Tra
 
 
 @ONE_KIND
-def test_a_tracker_that_is_away_keeps_nobody_from_being_heard(served: ServedRepository, api: TrackerApi) -> None:
+def test_an_unreachable_tracker_does_not_block_other_messages(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     api.faults += [Fault(500)] * 9
     assert isinstance(handle_issue_event(said(served, api, "/helmsman tell Hear me"), NOW), Handled)
@@ -241,7 +239,7 @@ def test_a_tracker_that_is_away_keeps_nobody_from_being_heard(served: ServedRepo
 # --- what the issue is told ---------------------------------------------------------------------------------------
 
 
-def test_an_issue_is_told_once_also_where_the_answer_was_lost_or_the_machine_is_another(
+def test_an_issue_gets_each_comment_once_even_if_the_response_was_lost(
     served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = started(served, api)
@@ -266,9 +264,7 @@ def test_an_issue_is_told_once_also_where_the_answer_was_lost_or_the_machine_is_
 # --- the pull request ---------------------------------------------------------------------------------------------
 
 
-def test_a_pull_request_brings_the_branch_and_the_report_once_whenever_somebody_dies(
-    served: ServedRepository, api: TrackerApi
-) -> None:
+def test_a_crash_at_any_point_opens_one_pull_request_with_branch_and_report(served: ServedRepository, api: TrackerApi) -> None:
     loop = completed(served, started(served, api))
     api.faults.append(Fault(502, method="POST", path="/pulls"))  # killed between push and pull request
     with pytest.raises(TransientError):
@@ -288,7 +284,7 @@ def test_a_pull_request_brings_the_branch_and_the_report_once_whenever_somebody_
     assert len(api.pulls) == 1
 
 
-def test_a_loop_that_is_begun_anew_opens_its_own_pull_request(served: ServedRepository, api: TrackerApi) -> None:
+def test_a_restarted_loop_opens_its_own_pull_request(served: ServedRepository, api: TrackerApi) -> None:
     loop = completed(served, started(served, api))
     first = open_pull_request(place_of(served, loop), loop)
     api.pulls[0].is_open = False
@@ -312,7 +308,7 @@ def test_a_loop_without_a_change_asks_for_no_pull_request(served: ServedReposito
 
 
 @ONE_KIND
-def test_a_completed_loop_whose_result_never_came_is_gone_on_with(served: ServedRepository, api: TrackerApi) -> None:
+def test_a_completed_loop_without_a_result_is_resumed(served: ServedRepository, api: TrackerApi) -> None:
     loop = completed(served, started(served, api))
     assert isinstance(handle_issue_event(event(served, api, moment="2"), NOW), LoopRequest)
     assert loop.issue is not None

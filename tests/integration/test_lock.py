@@ -66,7 +66,7 @@ def driver(lock: Path) -> "Generator[subprocess.Popen[str]]":
         os.kill(int(child), signal.SIGKILL)
 
 
-def test_a_loop_that_nobody_drives_has_no_holder(lock: Path) -> None:
+def test_a_loop_without_a_driver_has_no_lock_holder(lock: Path) -> None:
     assert holder(lock) is None
     with exclusive_driver(lock, "the-loop"):
         assert holder(lock) is not None
@@ -96,7 +96,7 @@ def test_two_drivers_in_one_process_are_two_drivers(lock: Path) -> None:
         pytest.fail("two drivers")
 
 
-def test_a_cancel_that_was_meant_for_the_driver_before_is_forgotten_and_one_for_a_living_driver_is_not(tmp_path: Path) -> None:
+def test_a_cancel_for_the_previous_driver_is_discarded(tmp_path: Path) -> None:
     folder = DrivenFolder(tmp_path)
     folder.cancel.touch()
     with exclusive_folder(folder, "auth-fix"):
@@ -117,7 +117,7 @@ def test_a_driver_that_was_killed_holds_nothing_though_its_child_lives_on(lock: 
         assert found["process"] == os.getpid()
 
 
-def test_a_lock_that_somebody_shares_for_an_instant_is_waited_for(lock: Path) -> None:
+def test_a_briefly_shared_lock_is_waited_for(lock: Path) -> None:
     with exclusive_driver(lock, "the-loop"):
         pass
     handle = os.open(lock, os.O_RDONLY)

@@ -31,7 +31,7 @@ __all__ = ["bench", "project"]
 
 
 @pytest.mark.slow
-def test_what_was_exported_is_imported_elsewhere_with_nothing_lost(bench: MemoryBench, tmp_path: Path) -> None:
+def test_an_export_is_imported_elsewhere_without_loss(bench: MemoryBench, tmp_path: Path) -> None:
     fill(bench.url, FIRST, lesson("gone", retired="useless"), TESTED, episode(1), summary("u1"))
     written = bench.plain("export", "memory.json")
     file = bench.helmsman.folder / "memory.json"
@@ -141,9 +141,7 @@ def url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.feature("X3")
-def test_what_a_person_wrote_meanwhile_is_kept_without_its_secrets(
-    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_concurrent_edit_by_a_person_is_kept_without_secrets(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEPLOY_TOKEN", SECRET)
     make_repository(tmp_path / "repository")
     repository = open_repository(tmp_path / "repository")

@@ -48,9 +48,7 @@ def test_a_list_is_narrowed_by_kind_by_type_of_work_and_by_whether_they_are_reti
     assert "retired" in bench.tell("list", "--retired").output
 
 
-def test_the_project_of_a_folder_is_told_from_others_and_its_configuration_names_the_store(
-    bench: MemoryBench, project: str
-) -> None:
+def test_a_folder_selects_its_project_and_the_configured_store(bench: MemoryBench, project: str) -> None:
     fill(bench.url, FIRST, lesson("mine", project=project), guardrail("g1", project=project), guardrail("g2"))
     deep = bench.helmsman.repository / "deep"
     deep.mkdir()

@@ -287,7 +287,7 @@ def test_processes_that_create_a_store_at_the_same_time_share_it(store_url: str,
     assert at_once(OPEN, store_url, OPENERS, tmp_path) == [str(VERSION)] * OPENERS
 
 
-def test_a_killed_writer_leaves_a_consistent_store_and_blocks_nobody(store_url: str, tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_a_consistent_unlocked_store(store_url: str, tmp_path: Path) -> None:
     signed = tmp_path / "in the middle"
     writer = process(DIE, store_url, str(signed))
     assert eventually(signed.exists, 100), writer.stderr

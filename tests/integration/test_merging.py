@@ -118,7 +118,7 @@ def test_sides_that_only_together_fail_the_checks_become_a_task(landing: ProvenL
     assert landing.at(state.branch) == state.head == landing.trouble.head
 
 
-def test_a_checkout_with_changes_to_what_is_merged_is_left_alone_and_the_work_stays_proven(tmp_path: Path) -> None:
+def test_a_checkout_with_conflicting_changes_is_not_touched_and_the_work_stays_verified(tmp_path: Path) -> None:
     landing = make_proven_loop(repository(tmp_path / "top"), tmp_path, {"app.py": "ONE\ntwo\nthree\n"})
     before = landing.at("main")
     write(landing.top, {"app.py": "half done\n"})
@@ -134,14 +134,14 @@ def test_a_checkout_with_changes_to_what_is_merged_is_left_alone_and_the_work_st
     assert landing.at("main") == landing.merged.commit
 
 
-def test_changes_to_other_files_stay_in_a_checkout_that_comes_along(landing: ProvenLoop) -> None:
+def test_changes_to_other_files_survive_an_update_of_the_checkout(landing: ProvenLoop) -> None:
     write(landing.top, {"app.py": "half done\n"})
     landing.land()
     assert landing.at("main") == landing.merged.commit
     assert ((landing.top / "app.py").read_text(), (landing.top / "items" / "mine").read_text()) == ("half done\n", "mine\n")
 
 
-def test_a_file_that_nobody_committed_is_not_overwritten(landing: ProvenLoop) -> None:
+def test_an_uncommitted_file_is_not_overwritten(landing: ProvenLoop) -> None:
     write(landing.top, {"items/mine": "somebody's own\n"})
     ending = landing.land().ending
     assert ending is not None
@@ -150,7 +150,7 @@ def test_a_file_that_nobody_committed_is_not_overwritten(landing: ProvenLoop) ->
     assert landing.at("main") == sh(landing.top, "rev-parse", "HEAD")
 
 
-def test_somebody_who_moves_the_base_while_the_checks_run_is_merged_with(landing: ProvenLoop) -> None:
+def test_a_base_that_moves_during_the_checks_is_merged(landing: ProvenLoop) -> None:
     moves = iter(["one", "two"])
 
     def check(commit_: str, tree: str) -> CheckReport:
@@ -188,14 +188,14 @@ def test_work_that_a_person_has_merged_by_hand_has_arrived(landing: ProvenLoop) 
     assert (landing.merged.commit, landing.at("main")) == (by_hand, by_hand)
 
 
-def test_a_branch_that_moved_on_since_is_proven_anew_before_it_is_merged(landing: ProvenLoop) -> None:
+def test_a_branch_with_new_commits_is_verified_again_before_the_merge(landing: ProvenLoop) -> None:
     before = landing.at("main")
     commit(landing.context.worktree, "by hand", {"more.py": "1\n"})
     state = landing.land()
     assert (state.ending, state.merging.proven, landing.at("main")) == (None, None, before)
 
 
-def test_what_somebody_left_in_the_worktree_is_kept_on_a_ref(landing: ProvenLoop) -> None:
+def test_files_left_in_the_worktree_are_saved_to_a_ref(landing: ProvenLoop) -> None:
     write(landing.context.worktree, {"app.py": "not committed\n"})
     landing.land()
     (kept,) = sh(landing.top, "for-each-ref", "--format=%(refname)", "refs/helmsman/the-loop/salvage").split()

@@ -53,7 +53,7 @@ def test_a_file_that_git_ignores_is_not_overwritten_in_a_checkout_that_comes_alo
     assert sh(top, "status", "--porcelain") == ""
 
 
-def test_a_commit_of_somebody_on_the_loops_branch_while_its_checks_run_stays_there(landing: ProvenLoop, tmp_path: Path) -> None:
+def test_a_foreign_commit_on_the_branch_during_the_checks_is_kept(landing: ProvenLoop, tmp_path: Path) -> None:
     commit(landing.top, "theirs", {"other.py": "1\n"})
     made: list[str] = []
 

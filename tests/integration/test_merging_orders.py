@@ -51,7 +51,7 @@ def test_a_branch_that_only_the_remote_has_can_be_pushed_to(tmp_path: Path) -> N
         require_target(clone, config(merge={"into": "release"}))
 
 
-def test_a_point_stands_for_the_branch_that_is_checked_out(tmp_path: Path) -> None:
+def test_a_dot_means_the_checked_out_branch(tmp_path: Path) -> None:
     top = repository(tmp_path / "top")
     said = {"goal": "x", "check": ["true"], "merge": ".", "settings": ["merge.push=true"]}
     merge = configuration(open_repository(top), said).config.merge

@@ -60,7 +60,7 @@ def test_a_conflict_elsewhere_leaves_no_marker_in_the_plan(top: Path, tmp_path: 
     assert (two.context.worktree / "tasks.md").read_text().count("[x]") == 2
 
 
-def test_a_plan_that_somebody_took_away_meanwhile_stays_away(top: Path, tmp_path: Path) -> None:
+def test_a_plan_deleted_meanwhile_stays_deleted(top: Path, tmp_path: Path) -> None:
     two = worked(top, tmp_path, "two", "T002", {"b.py": "1\n"})
     sh(top, "rm", "--quiet", "tasks.md")
     commit(top, "no plan any more", {"check.sh": "true\n"})

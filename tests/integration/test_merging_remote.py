@@ -90,7 +90,7 @@ def test_commits_that_were_never_pushed_are_not_pushed_along(clones: Clones) -> 
     assert clones.landing.at("main") == own
 
 
-def test_a_remote_that_refuses_is_a_persons_matter_and_nothing_is_moved(clones: Clones) -> None:
+def test_a_rejected_push_asks_a_person_and_moves_no_branch(clones: Clones) -> None:
     before = clones.held
     clones.refuses("protected: open a pull request")
     found = ending(clones.landing)

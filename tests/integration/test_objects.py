@@ -102,7 +102,7 @@ def test_only_the_repository_that_was_asked_last_keeps_its_processes(tmp_path: P
     assert [Path(reader.cwd()) for reader in readers(tmp_path)] == [tmp_path / "5" / ".git"]
 
 
-def test_one_that_somebody_ended_is_started_again(top: Path) -> None:
+def test_a_git_process_that_was_killed_is_restarted(top: Path) -> None:
     of_head(top)
     (reader,) = readers(top)
     reader.kill()

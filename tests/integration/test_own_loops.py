@@ -27,7 +27,7 @@ def test_runs_of_one_moment_drive_a_loop_each_and_a_run_that_is_started_again_dr
     assert [opened(repository, run) for run in FIRINGS] == [first, second]
 
 
-def test_a_loop_of_that_name_that_another_run_made_is_left_alone(tmp_path: Path) -> None:
+def test_a_loop_with_the_same_name_of_another_run_is_not_touched(tmp_path: Path) -> None:
     repository = make_repository(tmp_path / "top")
     name = opened(make_repository(tmp_path / "elsewhere"), FIRINGS[0])
     open_loop(LoopRequest(repository=str(repository), goal="mine", checks=("true",), loop=name), "another run", NOW)

@@ -60,7 +60,7 @@ def test_what_the_agent_does_to_the_plan_is_put_back_in_a_commit_that_says_so(wo
 
 
 @pytest.mark.parametrize("how", ["gone", "a link", "a folder", "its folder is a file"])
-def test_whatever_lies_in_its_place_makes_room_for_it_again(work: LoopWork, how: str) -> None:
+def test_the_plan_file_is_restored_when_something_else_is_at_its_path(work: LoopWork, how: str) -> None:
     path = work.path / "docs" / "tasks.md"
     path.unlink()
     if how == "a link":
@@ -77,7 +77,7 @@ def test_whatever_lies_in_its_place_makes_room_for_it_again(work: LoopWork, how:
     assert work.sh("diff", "--name-only", work.start, BRANCH) == ""
 
 
-def test_a_plan_in_conflict_is_the_agents_to_mend(work: LoopWork) -> None:
+def test_the_agent_resolves_a_conflict_in_the_plan(work: LoopWork) -> None:
     met = (ConflictedFile(path="docs/tasks.md", how="changed on both sides"),)
     at = {"into": "main", "base": work.start, "work": work.start, "head": work.start, "why": "in conflict"}
     trouble = MergeProblem.model_validate({"kind": "conflict", "files": met, **at})
@@ -87,7 +87,7 @@ def test_a_plan_in_conflict_is_the_agents_to_mend(work: LoopWork) -> None:
 
 
 @pytest.mark.feature("M9")
-def test_where_its_way_has_failed_the_agent_may_make_the_plan_anew_and_what_cannot_be_followed_is_put_back(
+def test_after_a_failed_approach_the_agent_may_rewrite_the_plan_and_an_invalid_one_is_restored(
     work: LoopWork,
 ) -> None:
     asked = replace(work, state=work.state.model_copy(update={"oversight": ASKED}))

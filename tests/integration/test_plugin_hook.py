@@ -74,7 +74,7 @@ def test_outside_of_a_repository_and_without_git_nothing_is_said(tmp_path: Path,
     assert said(repository, {"PATH": str(tmp_path / "bin")}) == ""
 
 
-def test_a_loop_s_own_agent_is_told_nothing(repository: Path) -> None:
+def test_the_agent_of_a_loop_gets_no_note(repository: Path) -> None:
     keep(repository, "asks", OPEN)
     assert said(repository, {DEPTH: "1/0"}) == ""
 

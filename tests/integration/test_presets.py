@@ -183,7 +183,7 @@ def test_a_broken_preset_is_refused_with_its_place(what: str, top: Path) -> None
     assert not [word for word in words if word not in told], told
 
 
-def test_a_slip_in_a_name_is_told_with_what_was_meant(top: Path) -> None:
+def test_a_misspelled_name_gets_a_suggestion(top: Path) -> None:
     assert "no preset 'bugfixx'; did you mean bugfix?" in refused(top, preset="bugfixx")
     assert "no preset '..'" in refused(top, preset="..")
     assert "'debuger'; did you mean debugger?" in refused(top, preset="mine", hats={"models": {"debuger": "opus"}})

@@ -51,7 +51,7 @@ def test_silence_ends_a_command_long_before_its_deadline(tag: str) -> None:
 
 
 @pytest.mark.feature("E5")
-def test_a_word_on_stderr_counts_as_life(tag: str) -> None:
+def test_output_on_stderr_counts_as_activity(tag: str) -> None:
     ended = sh("for i in 1 2 3 4 5 6; do echo $i >&2; sleep 0.5; done", tag, idle=2.5)
     assert (ended.by, ended.exit_code) == ("itself", 0)
     assert ended.seconds > 2.5
@@ -77,7 +77,7 @@ def test_a_command_that_ignores_term_is_killed_after_the_grace(tag: str) -> None
     assert ended.seconds >= 2
 
 
-def test_the_last_word_of_a_command_that_was_told_to_end_is_heard(tag: str) -> None:
+def test_the_last_output_of_a_terminated_command_is_read(tag: str) -> None:
     ended = sh("trap 'echo bye; exit 7' TERM; echo hello; while :; do sleep 0.1; done", tag, deadline=1, grace=SOON)
     assert (ended.by, ended.exit_code, ended.head) == ("deadline", 7, "hello\nbye\n")
 
@@ -114,7 +114,7 @@ def test_a_child_that_is_just_being_started_when_its_parent_ends_does_not_slip_t
         assert not tagged_pids(tag)
 
 
-def test_a_zombie_that_nobody_reaps_holds_nothing_up(tag: str) -> None:
+def test_an_unreaped_zombie_does_not_block(tag: str) -> None:
     code = """
 import os, time
 if os.fork() == 0:
@@ -332,7 +332,7 @@ def test_a_full_disk_is_the_worlds_error_and_ends_the_command(tag: str) -> None:
 
 
 @pytest.mark.feature("X4")
-def test_output_that_has_come_survives_our_own_death(tag: str, tmp_path: Path) -> None:
+def test_received_output_survives_our_own_kill(tag: str, tmp_path: Path) -> None:
     code = f"""
 run(["sh", "-c", "echo paid for; sleep 300"], cwd=here, env=env, tag=tag, deadline=60, grace=1,
     output_file=Path({str(tmp_path)!r}) / "output", on_line=lambda line: os.kill(os.getpid(), signal.SIGKILL))

@@ -78,7 +78,7 @@ def under(shell: str, served: ServedRepository) -> None:
 @pytest.mark.feature("X2")
 @pytest.mark.parametrize("secret", ["short", SECRET, AWKWARD], ids=["short", "usual", "awkward"])
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_hook_signs_what_git_told_it(shell: str, secret: str, served: ServedRepository, ear: Ear) -> None:
+def test_the_hook_signs_the_input_from_git(shell: str, secret: str, served: ServedRepository, ear: Ear) -> None:
     install_hook(served, ear.url, secret)
     under(shell, served)
     before = sh(served.bare, "rev-parse", "main")
@@ -118,7 +118,7 @@ def test_only_branches_are_told_of_and_none_of_helmsman_s_own_however_many_slash
     assert ear.paths == {"/git"}
 
 
-def test_a_push_has_ended_before_anybody_answers(served: ServedRepository, ear: Ear) -> None:
+def test_a_push_ends_before_the_receiver_answers(served: ServedRepository, ear: Ear) -> None:
     install_hook(served, ear.url)
     ear.let_go.clear()
     served.push("HEAD:refs/heads/one")  # comes back although nobody has been answered yet
@@ -153,7 +153,9 @@ def test_what_is_refused_for_good_is_not_sent_again(served: ServedRepository, ea
 
 
 @pytest.mark.parametrize("missing", ["helmsman.url", "helmsman.secretFile", "curl", "folder"])
-def test_a_push_succeeds_whatever_the_hook_lacks(missing: str, served: ServedRepository, ear: Ear, tmp_path: Path) -> None:
+def test_a_push_succeeds_although_the_hook_misses_a_program(
+    missing: str, served: ServedRepository, ear: Ear, tmp_path: Path
+) -> None:
     install_hook(served, ear.url)
     path = os.environ["PATH"]
     if missing == "curl":
@@ -176,7 +178,7 @@ def _only(folder: Path, names: str) -> str:
 
 
 @pytest.mark.feature("X1")
-def test_the_secret_is_in_nobody_s_arguments(served: ServedRepository, ear: Ear, tmp_path: Path) -> None:
+def test_the_secret_is_in_no_command_line(served: ServedRepository, ear: Ear, tmp_path: Path) -> None:
     install_hook(served, ear.url)
     (tmp_path / "bin").mkdir()
     for name in ("openssl", "curl", "od", "cat", "date"):

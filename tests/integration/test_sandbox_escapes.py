@@ -34,7 +34,7 @@ READ = {
 
 
 @pytest.mark.parametrize("script", READ.values(), ids=READ)
-def test_what_is_nobody_s_business_cannot_be_read(scene: SandboxScene, script: str) -> None:
+def test_private_files_cannot_be_read(scene: SandboxScene, script: str) -> None:
     command = script.format(root=scene.root)
     assert scene.outside(command).head != ""
     (scene.worktree / "leads").unlink(missing_ok=True)
@@ -169,7 +169,7 @@ def test_a_socket_in_the_file_system_is_not_there(scene: SandboxScene) -> None:
         assert "FileNotFoundError" in scene.python(f"import socket; socket.socket(socket.AF_UNIX).connect('{path}')").stderr
 
 
-def test_nobody_becomes_more_than_he_was(scene: SandboxScene) -> None:
+def test_no_process_gains_privileges(scene: SandboxScene) -> None:
     ended = scene.inside("grep -E '^(CapEff|CapBnd|NoNewPrivs)' /proc/self/status; unshare -U true || echo no")
     told = dict(line.split(":\t") for line in ended.head.splitlines() if ":\t" in line)
     assert told == {"CapEff": "0" * 16, "CapBnd": "0" * 16, "NoNewPrivs": "1"}
@@ -185,7 +185,7 @@ def test_nothing_can_be_typed_into_the_operator_s_terminal(scene: SandboxScene) 
     assert "/dev/tty" in ended.stderr
 
 
-def test_nothing_goes_on_in_the_background_after_the_end(scene: SandboxScene) -> None:
+def test_no_process_runs_after_the_end(scene: SandboxScene) -> None:
     script = "for i in 1 2 3; do setsid env -i sh -c 'exec sleep 4320.5' & done; (sleep 4320.5 &); sleep 0.1; echo ended"
     assert scene.inside(script).head == "ended\n"
     assert sleepers("4320.5") == []

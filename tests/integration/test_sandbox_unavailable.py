@@ -48,7 +48,7 @@ def path_without(folder: Path) -> str:
 
 
 @pytest.mark.needs("bubblewrap")
-def test_a_box_that_can_be_made_is_told_of() -> None:
+def test_a_working_sandbox_is_reported() -> None:
     assert require_sandbox(BUBBLEWRAP).endswith("bwrap; network: model")
     assert require_sandbox(SandboxConfig()) == "none: the agent has your permissions"
 

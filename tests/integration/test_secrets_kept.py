@@ -33,7 +33,7 @@ VALUES = st.text(alphabet=st.characters(codec="utf-8"), min_size=SHORTEST).filte
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_secret_is_replaced_by_its_name_wherever_it_stands(name: str) -> None:
+def test_a_secret_is_replaced_by_its_name_anywhere(name: str) -> None:
     assert redact(f"{SECRET}, x{SECRET}y and {SECRET}", {name: SECRET}) == f"[{name}], x[{name}]y and [{name}]"
 
 

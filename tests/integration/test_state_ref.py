@@ -166,7 +166,7 @@ def test_a_writer_that_read_an_old_state_is_fenced(repository: Repository, state
     assert chain(repository) == [second, first]
 
 
-def test_a_loop_whose_ref_was_deleted_is_not_silently_begun_again(repository: Repository, state: LoopState) -> None:
+def test_a_loop_whose_ref_was_deleted_is_not_silently_restarted(repository: Repository, state: LoopState) -> None:
     first = write(repository, state, None)
     second = write(repository, at(state, 1), first)
     sh(repository.top, "update-ref", "-d", REF)

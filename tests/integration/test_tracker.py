@@ -86,7 +86,7 @@ def test_temporary_errors_are_retried(api: TrackerApi, fault: Fault) -> None:
         assert port.find(START) == []
 
 
-def test_a_tracker_that_asks_for_a_long_pause_is_left_alone(api: TrackerApi) -> None:
+def test_a_tracker_that_asks_for_a_long_pause_is_not_called(api: TrackerApi) -> None:
     for headers in ({"Retry-After": "3600"}, {"X-RateLimit-Remaining": "0"}):
         api.faults = [Fault(403, headers)]
         with pytest.raises(TransientError), tracker(api) as port:

@@ -303,7 +303,7 @@ def test_a_loop_is_not_completed_by(home: Path, drive: Drive, exploit: str) -> N
 
 
 @pytest.mark.slow
-def test_a_loop_whose_verdict_could_never_be_had_does_not_begin(home: Path, drive: Drive, repository: Path) -> None:
+def test_a_loop_that_could_never_be_verified_does_not_start(home: Path, drive: Drive, repository: Path) -> None:
     """What git ignores and somebody has installed is not in a clean checkout: said at the start, with the set-up to propose."""
     put(repository / "build/bin/judge", "#!/bin/sh\ncat answer\n").chmod(0o755)
     commit(repository, "a lock file", {"package-lock.json": '{"packages": {"node_modules/judge": {}}}'})

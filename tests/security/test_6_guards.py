@@ -187,7 +187,7 @@ def judged(command: str) -> Judgement:
 
 
 @pytest.mark.feature("A2")
-def test_plain_words_that_take_the_loop_in_hand_are_denied_with_what_to_do() -> None:
+def test_commands_that_control_the_loop_are_denied_with_a_remedy() -> None:
     """Each row of guardrails.toml has its examples."""
     expected = {command: row["rule"] for row in table()["deny"] for command in row.get("denied", ())}
     answers = {command: judged(command) for command in expected}

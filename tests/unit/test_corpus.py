@@ -46,7 +46,7 @@ HOSTILE: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_what_breaks_parsers_and_what_broke_one_once_breaks_none_of_ours(name: str) -> None:
+def test_hostile_input_and_earlier_findings_break_no_parser(name: str) -> None:
     for data in (*HOSTILE.values(), *(path.read_bytes() for path in corpus(name))):
         TARGETS[name].read(data)
 
@@ -54,7 +54,7 @@ def test_what_breaks_parsers_and_what_broke_one_once_breaks_none_of_ours(name: s
 @pytest.mark.timeout(300)
 @settings(max_examples=4, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=ANYTHING, seed=st.integers(0, 999))
-def test_whatever_is_read_is_read_or_refused(data: bytes, seed: int) -> None:
+def test_any_input_is_parsed_or_rejected(data: bytes, seed: int) -> None:
     """Anything, and anything in the middle of something real."""
     for target in TARGETS.values():
         target.read(data)

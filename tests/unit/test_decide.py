@@ -147,7 +147,7 @@ def test_with_a_judge_only_its_approval_completes() -> None:
 
 
 @pytest.mark.feature("V7")
-def test_whatever_is_no_approval_completes_nothing() -> None:
+def test_only_an_approval_completes_a_loop() -> None:
     for outcome in JudgementOutcome:
         decision = asked(JUDGED, judgement=REJECTED.model_copy(update={"outcome": outcome}))
         assert (decision.outcome is Outcome.COMPLETED) == (outcome is JudgementOutcome.APPROVED)
@@ -164,7 +164,7 @@ def test_rejections_in_a_row_wait_for_a_person_with_the_whole_picture() -> None:
 
 
 @pytest.mark.feature("V7")
-def test_what_the_judge_cannot_tell_is_for_a_person_at_once_and_no_rejection() -> None:
+def test_an_undecided_judge_asks_a_person_and_does_not_reject() -> None:
     untold = CriterionVerdict(criterion="names", met=False, cannot_tell=True, votes_met=0, votes_cast=1, reason="Not shown.")
     undecided = Judgement(
         outcome=JudgementOutcome.UNDECIDED, cause="1 of 1 criteria cannot be decided: names", criteria=(untold,)

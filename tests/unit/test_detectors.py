@@ -288,7 +288,7 @@ def test_one_exchange_of_failures_and_back_is_described() -> None:
     )
 
 
-def test_a_hostile_place_is_told_short_and_on_one_line() -> None:
+def test_a_hostile_path_is_printed_short_on_one_line() -> None:
     signal = alert_of("same_error", *[with_error(where="a\n\x1b[2J" * 100_000)] * 5)
     assert signal is not None
     assert len(signal.message) < 400

@@ -190,7 +190,7 @@ def test_notifications_report_new_and_resolved_concerns_once() -> None:
     assert concern_changes(third, third.model_copy(update={"iteration": 9})) == ()
 
 
-def test_a_notification_is_plain_text_and_mentions_nobody() -> None:
+def test_a_notification_is_plain_text_without_mentions() -> None:
     (change,) = concern_changes(
         state(),
         loop_on_level(*UP_TO_2[:1], (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, "stuck: @everyone <!channel> #12")),

@@ -84,7 +84,7 @@ def test_a_person_is_asked_where_the_loop_needs_one(kind: GateKind, state: LoopS
 
 
 @pytest.mark.feature("M7")
-def test_nobody_is_asked_where_the_loop_needs_nobody() -> None:
+def test_no_question_is_asked_when_the_loop_needs_no_answer() -> None:
     assert [due_gate(state, NOW) for state in NEVER] == [None] * len(NEVER)
 
 

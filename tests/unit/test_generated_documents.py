@@ -38,7 +38,7 @@ def shown(step: Step) -> str | None:
         ("one\ntwo\nthree\n", False),
     ],
 )
-def test_what_is_shown_is_the_whole_of_what_is_printed(printed: str, told: bool) -> None:
+def test_the_documented_output_equals_the_printed_output(printed: str, told: bool) -> None:
     assert agree("one\ntwo\n", printed) == told
 
 
@@ -68,7 +68,7 @@ PLACE = "before\n<!-- diagram: one -->\n{}<!-- end of diagram -->\nafter\n"
 
 
 @pytest.mark.feature("S8")
-def test_every_step_of_the_ladder_is_drawn_with_what_it_needs() -> None:
+def test_the_diagram_shows_every_step_of_the_ladder_with_its_condition() -> None:
     lines = ladder_diagram(LadderConfig(patience=4)).splitlines()
     assert sum(" --> " in line for line in lines) == len(STEPS) + 1
     assert "    refactor --> redesign : trouble, after 4 iterations here" in lines
@@ -76,14 +76,14 @@ def test_every_step_of_the_ladder_is_drawn_with_what_it_needs() -> None:
 
 
 @pytest.mark.parametrize("old", ["", "```mermaid\nold\n```\n"], ids=["empty", "stale"])
-def test_a_part_between_markers_is_drawn_anew_and_the_rest_stays(old: str) -> None:
+def test_a_part_between_markers_is_regenerated_and_the_rest_is_kept(old: str) -> None:
     once = replace_parts(PLACE.format(old), {"one": "new \\1"})
     assert once == PLACE.format("new \\1\n")
     assert replace_parts(once, {"one": "new \\1"}) == once
 
 
 @pytest.mark.parametrize("made", [{"one": "", "two": ""}, {}], ids=["a part", "a place"])
-def test_a_part_without_a_place_and_a_place_without_a_part_are_told(made: dict[str, str]) -> None:
+def test_a_part_without_markers_and_markers_without_a_part_are_errors(made: dict[str, str]) -> None:
     with pytest.raises(KeyError, match="two" if made else "one"):
         replace_parts(PLACE.format(""), made)
 

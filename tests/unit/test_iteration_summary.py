@@ -60,7 +60,7 @@ def test_an_iteration_is_remembered_in_numbers_and_identities() -> None:
 
 
 @pytest.mark.feature("V4")
-def test_a_failing_check_is_remembered_by_what_it_says() -> None:
+def test_a_failing_check_is_summarized_by_its_error() -> None:
     (error,) = summary_of(checks=report(check(passed=True), check(passed=False, head=FAILED))).errors
     assert (error.kind, error.where, error.message, error.extent) == (
         FailureClass.TEST, "tests/test_a.py::test_sum", "assert 3 == 4", 1,
@@ -68,7 +68,7 @@ def test_a_failing_check_is_remembered_by_what_it_says() -> None:
 
 
 @pytest.mark.feature("V4")
-def test_a_check_that_took_too_long_or_found_no_program_is_known_as_that() -> None:
+def test_a_timeout_and_a_missing_program_have_their_own_failure_class() -> None:
     late = check(passed=False, timed_out=True, exit_code=None, error="no end within 60 s", head="starting\n")
     missing = check(passed=False, exit_code=127, head="sh: 1: pytst: not found\n")
     kinds = [error.kind for error in summary_of(checks=report(late, missing)).errors]
@@ -83,7 +83,7 @@ def test_files_that_were_edited_back_are_counted_by_the_name_that_the_guard_rail
 
 
 @pytest.mark.feature("V4")
-def test_an_iteration_in_which_the_agent_never_got_to_work_waited() -> None:
+def test_an_iteration_without_work_of_the_agent_counts_as_waited() -> None:
     made = summary_of(execution=execution(usage_limited()), checks=None)
     assert (made.movement, made.checked, made.green, made.errors) == (Movement.WAITED, False, False, ())
 
@@ -98,13 +98,13 @@ FLAKY = check(passed=False, head=FAILED, counts=TestCounts(passed=4, failed=1, f
 
 
 @pytest.mark.feature("V4")
-def test_what_fails_by_chance_is_left_out() -> None:
+def test_flaky_failures_are_left_out() -> None:
     made = summary_of(checks=report(FLAKY, check(passed=True, name="unit", counts=TestCounts(passed=7))))
     assert (made.green, made.failing, made.errors, made.passing_tests, made.failing_tests) == (True, (), (), 7, 0)
 
 
 @pytest.mark.feature("V4")
-def test_a_failure_beside_one_by_chance_counts_in_full() -> None:
+def test_a_failure_next_to_a_flaky_one_counts_in_full() -> None:
     counts = TestCounts(passed=4, failed=2, failing=("test_sum", "test_add"))
     made = summary_of(checks=report(FLAKY.model_copy(update={"counts": counts})))
     assert (made.green, made.failing, made.failing_tests) == (False, ("pytest", "test_sum", "test_add"), 2)
@@ -159,7 +159,7 @@ def alert_rules(moments: tuple[IterationSummary, ...]) -> set[str]:
 
 
 @pytest.mark.feature("S4", "S8")
-def test_a_loop_knows_what_it_began_with_and_has_spent_nothing() -> None:
+def test_the_baseline_is_recorded_and_costs_nothing() -> None:
     state, began = with_baseline(new_loop(), counted_report(6, 2)), new_loop()
     (moment,) = state.history
     assert (moment.iteration, moment.commit, moment.tree, moment.failing_tests) == (0, BASE, "base", 2)
@@ -172,7 +172,7 @@ def test_a_loop_knows_what_it_began_with_and_has_spent_nothing() -> None:
 
 
 @pytest.mark.feature("S4", "S8")
-def test_it_can_be_told_again_before_the_first_iteration_and_never_after_it() -> None:
+def test_the_baseline_can_be_replaced_only_before_the_first_iteration() -> None:
     first, second = counted_report(6, 2), counted_report(7, 1)
     assert with_baseline(with_baseline(new_loop(), first), second) == with_baseline(new_loop(), second)
     worked = new_loop().model_copy(update={"history": history(green())})

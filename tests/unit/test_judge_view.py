@@ -299,7 +299,7 @@ def test_the_rubric_has_goal_picture_criteria_and_the_tests_that_prove_them() ->
     assert "tests that are said to prove the criterion works\ntest_slug\n>>>" in rubric
 
 
-def test_what_a_name_an_output_or_a_file_says_is_quoted() -> None:
+def test_names_outputs_and_files_are_quoted() -> None:
     request = build_request(poisoned(), judge_config())
     assert is_fenced(request.prompt, INJECTION)
     assert INJECTION not in request.rules

@@ -83,24 +83,24 @@ def test_the_first_trouble_leaves_the_lowest_rung_and_every_other_rung_gets_five
     assert levels(*[TRIED] * 12) == [0, *[1] * 5, *[2] * 5, 3, 3]
 
 
-def test_a_rung_gets_one_iteration_where_the_trouble_is_plain() -> None:
+def test_a_level_gets_one_iteration_when_the_trouble_is_plain() -> None:
     for rule in sorted(UNAMBIGUOUS_RULES):
         for movement in [Movement.SIDEWAYS, Movement.BACK]:
             assert levels(*[Iteration(movement, (signal(rule, Severity.REDIRECT),))] * 4) == [0, 1, 2, 3, 3]
 
 
-def test_a_rung_gets_one_iteration_where_nothing_is_tried() -> None:
+def test_a_level_gets_one_iteration_when_nothing_is_tried() -> None:
     assert levels(*[TROUBLE] * 4) == [0, 1, 2, 3, 3]
     assert levels(*[TROUBLE._replace(tests=0)] * 4) == [0, 1, 2, 3, 3]
 
 
 @pytest.mark.parametrize(("tests", "failed", "spends"), [(2, 1, 10), (3, 1, 10), (4, 1, 5), (500, 1, 5), (20, 9, 5), (20, 10, 4)])
-def test_a_rung_gets_more_where_few_things_are_counted_and_fewer_where_much_fails(tests: int, failed: int, spends: int) -> None:
+def test_a_level_gets_more_iterations_with_few_counts_and_fewer_with_many_failures(tests: int, failed: int, spends: int) -> None:
     tried = TRIED._replace(tests=tests, failed=failed)
     assert levels(*[tried] * (spends + 1)) == [0, *[1] * spends, 2]
 
 
-def test_a_rung_gets_fewer_where_not_one_test_passes() -> None:
+def test_a_level_gets_fewer_iterations_when_no_test_passes() -> None:
     wreck = history(red(Movement.SIDEWAYS, "test_a", "test_b", "test_c") | {"passing_tests": 0})[0]
     beside = wreck.model_copy(update={"passing_tests": 1})
     assert [patience_of(moment, (STUCK,), CONFIG) for moment in (wreck, beside)] == [4, 10]
@@ -118,7 +118,7 @@ def test_progress_doubles_the_patience_unless_the_trouble_is_unambiguous() -> No
     assert levels(CLEAN, TROUBLE, before=Ladder(rung=EscalationLevel.REFACTOR)) == [1, 1, 2]
 
 
-def test_a_clean_iteration_gives_a_rung_its_patience_back() -> None:
+def test_a_clean_iteration_resets_the_patience_of_a_level() -> None:
     ladder = ladders_after(CLEAN, before=Ladder(rung=EscalationLevel.REDESIGN, spent=9))[-1]
     assert (ladder.spent, ladder.clean) == (0, 1)
     assert levels(*[TRIED] * 3, CLEAN, *[TRIED] * 7, before=Ladder(rung=EscalationLevel.REDESIGN))[-1] == EscalationLevel.REDESIGN
@@ -226,7 +226,7 @@ def ladders_of(lived: Sequence[IterationSummary], detection: DetectConfig | None
     return found
 
 
-def test_legitimate_work_stays_on_the_lowest_rung() -> None:
+def test_legitimate_work_stays_on_the_lowest_level() -> None:
     assert {ladder.rung for lived in LEGITIMATE.values() for ladder in ladders_of(lived)} == {EscalationLevel.PATCH}
 
 
@@ -242,7 +242,7 @@ def test_what_cannot_be_learnt_comes_before_a_person_by_way_of_every_rung() -> N
 
 
 @given(st.lists(ITERATIONS, max_size=30), CONFIGS)
-def test_trouble_climbs_one_rung_at_most_and_success_descends_one(iterations: list[Iteration], config: LadderConfig) -> None:
+def test_trouble_raises_at_most_one_level_and_success_lowers_one(iterations: list[Iteration], config: LadderConfig) -> None:
     ladders = ladders_after(*iterations, config=config)
     for before, after, one in zip(ladders, ladders[1:], iterations, strict=False):
         asked = any(signal.severity in (Severity.PAUSE, Severity.ABORT) for signal in one.signals)
