@@ -31,7 +31,7 @@ from tasks.system.journal import Listener, listening
 from tests.fakes.two_sessions import CHECK, GOAL, HOLDING, LOOP
 
 
-def kill_ourselves() -> None:
+def kill_own_process() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -60,7 +60,7 @@ class CountCalls:
 def at_start(step: str) -> Listener:
     def listener(event: Event) -> None:
         if isinstance(event, StepStarted) and event.step == step:
-            kill_ourselves()
+            kill_own_process()
 
     return listener
 
@@ -68,7 +68,7 @@ def at_start(step: str) -> Listener:
 def at_end(step: str) -> Listener:
     def listener(event: Event) -> None:
         if isinstance(event, StepFinished) and event.step == step:
-            kill_ourselves()
+            kill_own_process()
 
     return listener
 
@@ -81,7 +81,7 @@ def at_call(step: str, number: int) -> Listener:
         nonlocal calls
         calls += what == "call"
         if calls >= number:
-            kill_ourselves()
+            kill_own_process()
 
     def listener(event: Event) -> None:
         if isinstance(event, StepStarted) and event.step == step:
@@ -94,13 +94,13 @@ def at_call(step: str, number: int) -> Listener:
 
 def at_tool(event: Event) -> None:
     if isinstance(event, ToolCalled) and HOLDING in event.detail:
-        kill_ourselves()
+        kill_own_process()
 
 
 def before_the_call_is_noted(event: Event) -> None:
     def watch(what: str, arguments: tuple[Any, ...]) -> None:
         if what == "os.rename" and str(arguments[1]).endswith("call.json"):
-            kill_ourselves()
+            kill_own_process()
 
     if isinstance(event, AgentStarted):
         sys.addaudithook(watch)
@@ -139,7 +139,7 @@ def _kill_when_check_runs(before: Callable[[Path], None]) -> None:
             with suppress(psutil.Error):  # it has just ended
                 if CHECK in child.cmdline():
                     before(Path(child.cwd()))
-                    kill_ourselves()
+                    kill_own_process()
         time.sleep(0.01)
 
 
@@ -152,7 +152,7 @@ MOMENTS: dict[str, Callable[[str, int], Listener]] = {
 }
 
 
-def wished_listener(what: str, *rest: str) -> Listener:
+def make_listener(what: str, *rest: str) -> Listener:
     if what == "count":
         return CountCalls(Path(rest[0]))
     step, moment, *calls = rest
@@ -161,7 +161,7 @@ def wished_listener(what: str, *rest: str) -> Listener:
 
 def main() -> int:
     repository, *plan = sys.argv[1:]
-    with listening(wished_listener(*plan)):
+    with listening(make_listener(*plan)):
         if read_ref(open_repository(Path(repository)).common, state_ref(LOOP)):
             return resume(Path(repository), LOOP, yes=True, as_json=True)
         return start(Path(repository), yes=True, as_json=True, goal=GOAL, check=[CHECK], name=LOOP)

@@ -43,7 +43,7 @@ def test_a_loop_killed_in_each_of_its_steps_one_after_the_other_repeats_none_and
     for step in (FIRST, *STEPS):
         if (step, moment) != AT_WORK:
             dies(loop_bench, step, moment, str(undisturbed.calls[step] // 2))
-    goes_on_as_if(undisturbed, loop_bench)
+    assert_resumes_like(undisturbed, loop_bench)
     assert {run["state_type"] for run in prefect_server.runs(loop_bench.state.uid)} == {"CRASHED", "COMPLETED"}
 
 
@@ -53,7 +53,7 @@ def test_a_loop_killed_between_an_agent_s_end_and_the_note_of_it_does_not_call_i
     loop_bench: Bench, undisturbed: Undisturbed
 ) -> None:
     dies(loop_bench, "execute", "unnoted")
-    goes_on_as_if(undisturbed, loop_bench)
+    assert_resumes_like(undisturbed, loop_bench)
 
 
 def dies(loop_bench: Bench, *moment: str) -> None:
@@ -62,7 +62,7 @@ def dies(loop_bench: Bench, *moment: str) -> None:
     assert loop_bench.is_quiet(), (moment, loop_bench.processes())
 
 
-def goes_on_as_if(undisturbed: Undisturbed, loop_bench: Bench) -> None:
+def assert_resumes_like(undisturbed: Undisturbed, loop_bench: Bench) -> None:
     """Nothing is repeated but the step that was cut off, no call of the agent, and nothing is left behind."""
     resumed = wait_for_end(loop_bench.helmsman("resume", LOOP))
     assert resumed.exit_code == 0, resumed

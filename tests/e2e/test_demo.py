@@ -24,7 +24,7 @@ class Place:
     home: Path
     temporary: Path
 
-    def left(self) -> list[str]:
+    def remaining_files(self) -> list[str]:
         return sorted(path.name for folder in (self.home, self.temporary) for path in folder.iterdir())
 
     def alive(self) -> list[psutil.Process]:
@@ -40,29 +40,29 @@ def place(folder: Path) -> Place:
 
 
 @dataclass(frozen=True)
-class Told:
+class DemoRun:
     place: Place
     run: Ended
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
+def demo_run(tmp_path_factory: pytest.TempPathFactory) -> DemoRun:
     made = place(tmp_path_factory.mktemp("demo"))
-    return Told(made, made.helmsman.run("demo"))
+    return DemoRun(made, made.helmsman.run("demo"))
 
 
 @of_one_demo
 @pytest.mark.feature("V9")
-def test_the_demo_says_that_its_model_is_scripted_and_ends_well(told: Told) -> None:
-    assert (told.run.exit_code, told.run.errors) == (0, "")
-    assert "the model behind it is SCRIPTED" in told.run.output
-    assert "real Claude Code CLI" in told.run.output
+def test_the_demo_says_that_its_model_is_scripted_and_ends_well(demo_run: DemoRun) -> None:
+    assert (demo_run.run.exit_code, demo_run.run.errors) == (0, "")
+    assert "the model behind it is SCRIPTED" in demo_run.run.output
+    assert "real Claude Code CLI" in demo_run.run.output
 
 
 @of_one_demo
 @pytest.mark.feature("V9")
-def test_the_demo_shows_a_rejected_false_claim(told: Told) -> None:
-    first, second, third = iterations(told.run.output)
+def test_the_demo_shows_a_rejected_false_claim(demo_run: DemoRun) -> None:
+    first, second, third = iterations(demo_run.run.output)
     assert "claim      claims completion (<promise>COMPLETE</promise>)" in first
     assert first.count("stop blocked: the check fails") == 2
     assert "stop allowed: the limit is reached" in first
@@ -81,9 +81,9 @@ VARIES = re.compile(r"\b[0-9a-f]{10,12}\b|\b[\d.]+ s\b")
 
 
 @of_one_demo
-def test_the_readme_shows_the_demo_as_it_is(told: Told) -> None:
+def test_the_readme_shows_the_demo_as_it_is(demo_run: DemoRun) -> None:
     shown = README.read_text(encoding="utf-8").partition("```text\n")[2].partition("```")[0].splitlines()
-    run = told.run.output.partition("#0")[1:]
+    run = demo_run.run.output.partition("#0")[1:]
     lines = [line for line in "".join(run).partition("\n\nThe branch")[0].splitlines() if TOLD.match(line)]
     recorded = [line for line in lines if not line.startswith("state ")]
     assert [VARIES.sub("…", line) for line in shown] == [VARIES.sub("…", line) for line in recorded]
@@ -97,8 +97,8 @@ def iterations(output: str) -> list[str]:
 
 
 @of_one_demo
-def test_the_demo_ends_with_the_branch_its_log_and_the_state_ref(told: Told) -> None:
-    end = told.run.output.partition("The branch\n")[2]
+def test_the_demo_ends_with_the_branch_its_log_and_the_state_ref(demo_run: DemoRun) -> None:
+    end = demo_run.run.output.partition("The branch\n")[2]
     subjects = ("Remove accents before joining", "Join words by dashes", "refs/helmsman/demo/state")
     assert not [words for words in subjects if words not in end]
     memory = end.partition("refs/helmsman/demo/state")[2].split("\n\n")[0].strip().splitlines()
@@ -109,14 +109,14 @@ def test_the_demo_ends_with_the_branch_its_log_and_the_state_ref(told: Told) -> 
         "baseline",
         "start",
     ]
-    assert "branch     helmsman/demo at" in told.run.output
-    assert "Its folder is removed" in told.run.output
+    assert "branch     helmsman/demo at" in demo_run.run.output
+    assert "Its folder is removed" in demo_run.run.output
 
 
 @of_one_demo
-def test_the_demo_leaves_neither_a_file_nor_a_process(told: Told) -> None:
-    assert told.place.left() == []
-    assert told.place.alive() == []
+def test_the_demo_leaves_neither_a_file_nor_a_process(demo_run: DemoRun) -> None:
+    assert demo_run.place.remaining_files() == []
+    assert demo_run.place.alive() == []
 
 
 def test_a_demo_that_is_to_be_kept_is_kept_even_when_it_is_interrupted(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_demo_that_is_to_be_kept_is_kept_even_when_it_is_interrupted(tmp_path:
     opening = demo.stdout.readline()
     demo.send_signal(signal.SIGINT)
     assert wait_for_end(demo).exit_code == 130
-    (kept,) = made.left()
+    (kept,) = made.remaining_files()
     assert str(made.temporary / kept / "repository") in opening
     assert (made.temporary / kept / "repository" / "slug.py").is_file()
     assert eventually(lambda: made.alive() == []), made.alive()

@@ -97,7 +97,7 @@ def test_an_embedded_engine_that_is_killed_while_it_starts_is_reported_at_once_w
 KEPT = f"refs/helmsman/{LOOP}/salvage/1-1"
 
 
-def shown(bench: Bench, command: str, *arguments: str) -> str:
+def output_of(bench: Bench, command: str, *arguments: str) -> str:
     run = CommandLine(bench.folder, bench.variables).run(command, *arguments, "--repo", bench.repository)
     assert run.exit_code == 0, run
     return run.output
@@ -108,12 +108,12 @@ def test_after_a_kill_status_resume_and_log_name_the_interrupted_call_and_the_sa
     loop_bench.hold()
     wait_for_end(loop_bench.driver("kill", "execute", "middle"))
     loop_bench.release()
-    assert "✘ interrupted in step execute of iteration 1, last active at " in shown(loop_bench, "status", LOOP)
-    assert "✘ interrupted" in shown(loop_bench, "list")
+    assert "✘ interrupted in step execute of iteration 1, last active at " in output_of(loop_bench, "status", LOOP)
+    assert "✘ interrupted" in output_of(loop_bench, "list")
     resumed = wait_for_end(loop_bench.helmsman("resume", LOOP))
     assert resumed.errors.startswith("interrupted in step execute of iteration 1, last active at "), resumed
     told = f"iteration 1 attempt 1 was interrupted: work kept at {KEPT} (2 files)"
     assert told in resumed.errors
-    log = shown(loop_bench, "log", LOOP)
+    log = output_of(loop_bench, "log", LOOP)
     assert log.index(told) < log.index("#1 (attempt 2)")
-    assert f"salvaged   {KEPT}" in shown(loop_bench, "status", LOOP)
+    assert f"salvaged   {KEPT}" in output_of(loop_bench, "status", LOOP)

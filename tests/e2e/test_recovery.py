@@ -31,7 +31,7 @@ def goes_on(team: Team, run: str) -> bool:
     return team.eventually(lambda: "AwaitingRetry" in team.states(run))
 
 
-def is_at_it_again(bench: Bench) -> bool:
+def is_agent_working_again(bench: Bench) -> bool:
     """Whether the agent has come to the middle of its first session, where another loop's agent may be, too."""
     return eventually(lambda: any(LEFT_BEHIND in process for process in bench.tagged()), PATIENCE)
 
@@ -86,7 +86,7 @@ def test_a_run_that_crashes_twice_without_progress_stays_crashed_until_a_person_
     assert is_gone(bench), bench.tagged()
     first = held(team, other)
     assert goes_on(team, run), (team.states(run), team.log)
-    assert is_at_it_again(bench), (team.states(run), team.log)
+    assert is_agent_working_again(bench), (team.states(run), team.log)
     team.kill(run)
     assert team.eventually(lambda: team.states(run).count("Crashed") == 2), team.states(run)
 

@@ -24,7 +24,7 @@ PLAN_FIRST = {"gates": {"plan": True}}
 LAPSES_SOON = {"gates": {"plan": True, "timeout_hours": 20 / 3600}}
 
 
-def swept(team: Team) -> str:
+def run_sweep(team: Team) -> str:
     """What a sweep told that we asked for; one that had nothing to do leaves no run.
 
     While the one runs that comes by itself every two minutes, ours is cancelled.
@@ -108,7 +108,7 @@ def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_
     assert deadline is not None
     assert eventually(lambda: now_utc() > deadline, PATIENCE)
 
-    told = swept(team)
+    told = run_sweep(team)
     assert f"{LOOP} (approve by Eve)" in told or "Resuming" in team.states(runs[1])  # by the one that comes by itself
     assert [team.ended(run)["state_type"] for run in runs[:2]] == ["FAILED", "COMPLETED"]
     ending = lapsing.state.ending
@@ -116,4 +116,4 @@ def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_
     assert "nobody answered in time" in ending.reason
     assert team.run_of(runs[2])["state_name"] == "Suspended"
     assert patient.state.gate is not None
-    assert swept(team) == ""
+    assert run_sweep(team) == ""

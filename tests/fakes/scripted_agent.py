@@ -24,10 +24,10 @@ class Call:
 
 def says(text: str = "More remains.", *, shell: str = "", cost: float = 0.01, tokens: int = 100) -> Call:
     """A call that ends its turn with a text."""
-    return Call(shell=shell, events=(*spoken(text), result(text, cost=cost, tokens=tokens)))
+    return Call(shell=shell, events=(*message_events(text), result(text, cost=cost, tokens=tokens)))
 
 
-def spoken(text: str) -> tuple[dict[str, Any], ...]:
+def message_events(text: str) -> tuple[dict[str, Any], ...]:
     message = {"id": "msg_1", "model": "scripted", "content": [{"type": "text", "text": text}], "usage": {"input_tokens": 10}}
     return ({"type": "assistant", "message": message, "parent_tool_use_id": None, "session_id": "s"},)
 

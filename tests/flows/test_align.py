@@ -291,13 +291,13 @@ def aligned(engine_url: str, repository: Path, turns: Sequence[Turn], keys: str)
     return ended, written, prompts
 
 
-def asking(*questions: str) -> Turn:
+def ask_turn(*questions: str) -> Turn:
     return say(json.dumps(GOOD | {"blockingQuestions": questions}))
 
 
 @pytest.mark.slow
 def test_questions_are_asked_in_the_terminal_until_none_is_open(engine_url: str, repository: Path) -> None:
-    first = asking("Which separator?", "Which \x1b[2Jcolumns?")
+    first = ask_turn("Which separator?", "Which \x1b[2Jcolumns?")
     ended, written, prompts = aligned(engine_url, repository, [first, KNOWS], "a tab\n-\n")
     assert ended.exit_code == 0, ended
     assert "1. Which separator?" in ended.output

@@ -65,7 +65,7 @@ def loop_run(uid: str) -> UUID:
     return run.id
 
 
-def told(run: UUID) -> list[str]:
+def warnings_of(run: UUID) -> list[str]:
     """Warnings in the log of a run."""
     flush()
     with get_client(sync_client=True) as client:
@@ -127,9 +127,9 @@ def test_a_rejecting_engine_costs_one_line_in_the_log() -> None:
     refused = ended(loop="No Key Of Prefect's")
     run = in_a_run(lambda: publish_artifacts(refused, quoting_record()))
     assert artifacts_of(run) == []
-    assert eventually(lambda: bool(told(run)))
-    assert len(told(run)) == 1
-    assert "the artifacts of loop No Key Of Prefect's are out of date" in told(run)[0]
+    assert eventually(lambda: bool(warnings_of(run)))
+    assert len(warnings_of(run)) == 1
+    assert "the artifacts of loop No Key Of Prefect's are out of date" in warnings_of(run)[0]
 
 
 @pytest.mark.feature("H5")

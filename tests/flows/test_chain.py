@@ -25,7 +25,7 @@ from tests.unit.builders import STOP, config
 pytestmark = [pytest.mark.feature("M11"), pytest.mark.timeout(400)]
 
 
-def said(folder: Path, calls: Sequence[Call], *settings: str, loops: int) -> dict[str, Any]:
+def chain_options(folder: Path, calls: Sequence[Call], *settings: str, loops: int) -> dict[str, Any]:
     """A chain `num` whose loops want a file each, which their number names."""
     links = (f'[[loops]]\ngoal = "there is {n}"\nchecks = ["test -e {n}"]\n' for n in range(1, loops + 1))
     file = folder / "chain.toml"
@@ -51,7 +51,7 @@ def test_in_place_each_loop_continues_on_the_last_branch_and_a_refused_start_is_
     asking = Alignment(goal="there is 3", questions=(AlignmentQuestion(question="Why?"),))
     (tmp_path / "asking.md").write_text(render(asking))
     calls = [makes(1), makes(2, f"cp {tmp_path / 'asking.md'} {ALIGNMENT}")]
-    assert chain(repository, **said(tmp_path, calls, "workspace.in_place=true", loops=3), yes=True, as_json=True) == 2
+    assert chain(repository, **chain_options(tmp_path, calls, "workspace.in_place=true", loops=3), yes=True, as_json=True) == 2
     assert re.search(r"1 question in .* must be answered before a loop starts", capsys.readouterr().out)
     assert [(state.loop, state.outcome, state.branch) for state in states(repository)] == [
         ("num-1", Outcome.COMPLETED, "main"),
@@ -71,10 +71,10 @@ def test_a_loop_that_dies_before_its_handoff_hands_over_before_the_next_one_star
     ensure_worktree(context.repository, context.worktree, state.branch, state.head)
     head = commit(context.worktree, "1", {"1": ""})
     replace_state(context.repository, state, state.model_copy(update={"head": head, "verified": head, "ending": STOP}), "done")
-    assert chain(repository, **said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
+    assert chain(repository, **chain_options(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
     second = states(repository)[1]
     assert git(repository, "log", "-1", "--format=%s", second.base_commit) == "Add the handoff of loop num-1\n"
     assert not context.worktree.exists()
     assert "Loop num-1 (" in prompt_of(tmp_path / "agent", 0)
-    assert chain(repository, **said(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
+    assert chain(repository, **chain_options(tmp_path, [makes(2)], loops=2), yes=True, as_json=True) == 0
     assert calls_made(tmp_path / "agent") == 1

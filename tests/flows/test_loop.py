@@ -20,7 +20,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.request import LoopRequest
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records, read_state
-from tests.fakes.scripted_agent import PROMISE, Call, calls_made, fails_with, prompt_of, says, spoken
+from tests.fakes.scripted_agent import PROMISE, Call, calls_made, fails_with, message_events, prompt_of, says
 from tests.flows.conftest import Drive
 from tests.unit.test_research import APPROACH, WHOLE
 
@@ -77,7 +77,7 @@ def test_an_agent_that_crashes_again_and_again_has_one_pause_and_then_stops_the_
     drive: Drive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(questions, "COOL_DOWN_MINUTES", 0.01)
-    driven = drive([Call(events=spoken("hm"), exit_code=1)], limits={"agent_failures": 2})
+    driven = drive([Call(events=message_events("hm"), exit_code=1)], limits={"agent_failures": 2})
     crashed, paused, last = list(read_records(open_repository(driven.repository), "loop"))[::-1]
     assert (crashed.decision.rule, paused.decision.rule) == ("continue", "breaker.open")
     assert paused.decision.until is not None

@@ -41,7 +41,7 @@ def blocks(engine_url: str, tmp_path: Path) -> Iterator[None]:
     results._default_storages.clear()  # pyright: ignore[reportPrivateUsage]
 
 
-def told(storage: str | None) -> tuple[bool, bool, bool]:
+def cached_steps(storage: str | None) -> tuple[bool, bool, bool]:
     """Whether results are shared, and which of two steps is known, in a flow that has done only the first."""
     from prefect import flow
     from prefect.settings import PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, temporary_settings
@@ -65,13 +65,13 @@ def told(storage: str | None) -> tuple[bool, bool, bool]:
 
 @pytest.mark.usefixtures("blocks")
 def test_a_step_is_known_by_its_result_in_the_configured_storage_for_the_version_that_made_it(tmp_path: Path) -> None:
-    assert told(SHARED) == (True, True, False)
+    assert cached_steps(SHARED) == (True, True, False)
     assert (tmp_path / "shared" / f"helmsman-u-00001-1-prompt-{version('helmsman')}").is_file()
 
 
 @pytest.mark.usefixtures("blocks")
 def test_an_unusable_storage_is_reported_before_any_work() -> None:
     with pytest.raises(TransientError, match="the storage for the results of steps cannot be used") as caught:
-        told(BROKEN)
+        cached_steps(BROKEN)
     assert BROKEN in str(caught.value)
     assert f"helmsman resume {STATE.loop}" in caught.value.remedy

@@ -97,7 +97,7 @@ def taken_up(engine_url: str) -> Iterator[Make]:
         client.delete_flow(flow)
 
 
-def swept(after: timedelta) -> list[str]:
+def run_sweep(after: timedelta) -> list[str]:
     from prefect.client.orchestration import get_client
 
     with get_client(sync_client=True) as client:
@@ -129,16 +129,16 @@ def given_container(run: UUID) -> None:
 @pytest.mark.feature("E3")
 def test_a_run_whose_worker_died_before_starting_a_process_is_rescheduled(taken_up: Make) -> None:
     ours, others = taken_up("helmsman"), taken_up("somebody-elses")
-    assert swept(timedelta()) == []
-    assert len(swept(LATER)) == 1
+    assert run_sweep(timedelta()) == []
+    assert len(run_sweep(LATER)) == 1
     assert (states(ours)[-1], states(others)[-1]) == (RESCHEDULED, "Pending")
-    assert swept(LATER) == []  # it waits for a worker now
+    assert run_sweep(LATER) == []  # it waits for a worker now
 
 
 def test_a_run_that_waits_for_its_container_is_not_rescheduled(taken_up: Make) -> None:
     run = taken_up("helmsman")
     given_container(run)
-    assert swept(LATER) == []
+    assert run_sweep(LATER) == []
     assert states(run)[-1] == "Pending"
 
 
@@ -147,8 +147,8 @@ def test_a_run_without_a_process_stays_pending_after_its_restarts_are_used_up(
 ) -> None:
     run = taken_up("helmsman")
     for _ in range(MOST_RESTARTS):
-        assert len(swept(LATER)) == 1
+        assert len(run_sweep(LATER)) == 1
         is_taken_up_again(run)
-    assert swept(LATER) == []
+    assert run_sweep(LATER) == []
     assert states(run)[-1] == "Pending"
     assert f"claimed {MOST_RESTARTS + 1} times" in caplog.text

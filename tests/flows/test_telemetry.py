@@ -7,7 +7,7 @@ import pytest
 from helmsman.records.decision import Outcome
 from tasks.repository.git import git
 from tests.fakes.collector import Collector, run_collector
-from tests.fakes.scripted_agent import PROMISE, Call, result, says, spoken
+from tests.fakes.scripted_agent import PROMISE, Call, message_events, result, says
 from tests.flows.conftest import Drive
 
 pytestmark = pytest.mark.feature("H6")
@@ -21,7 +21,7 @@ def uses_a_tool() -> Call:
     events = (
         {"type": "assistant", "message": message, "parent_tool_use_id": None, "session_id": "s"},
         {"type": "user", "message": {"content": [returned]}, "session_id": "s"},
-        *spoken("hush-hush"),
+        *message_events("hush-hush"),
         result("hush-hush", cost=0.5, tokens=100),
     )
     return Call(shell="echo 1 > answer", events=events)

@@ -42,7 +42,7 @@ def _moment(iteration: int, start: str, now: str, completion: float) -> Iteratio
     return IterationSummary.model_validate({**measured, "completion": completion, "start": start, "commit": now, "tree": now})
 
 
-def left_whole(work: LoopWork) -> bool:
+def is_reset_to_best(work: LoopWork) -> bool:
     """The branch, its worktree and the state at the best tree, and the later one on its ref."""
     stored, _ = read_state(work.repository, LOOP)
     best = work.state.oversight.best.commit if work.state.oversight.best else ""
@@ -58,7 +58,7 @@ def continued(work: LoopWork) -> bool:
     stored, _ = read_state(work.repository, LOOP)
     leave_at_best(work.context, stored)
     move_to_best(work.context, stored)
-    return left_whole(work)
+    return is_reset_to_best(work)
 
 
 def main(folder: Path) -> list[bool]:

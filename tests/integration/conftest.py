@@ -45,7 +45,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def umask_of_a_recluse() -> Iterator[None]:
+def private_umask() -> Iterator[None]:
     before = os.umask(0o077)
     try:
         yield

@@ -39,10 +39,10 @@ def at_once(code: str, url: str, processes: int, folder: Path) -> list[str]:
     running = [process("import tasks.memory.sqlite\n" + ready + code, url, str(sign), str(go)) for sign in signs]
     assert eventually(lambda: all(sign.exists() for sign in signs), PATIENCE)
     go.touch()
-    return [told(one) for one in running]
+    return [output_of(one) for one in running]
 
 
-def told(running: subprocess.Popen[str]) -> str:
+def output_of(running: subprocess.Popen[str]) -> str:
     """What a process prints until its end, which must be a good one."""
     output, errors = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, errors

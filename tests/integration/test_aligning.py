@@ -107,7 +107,7 @@ def test_a_secret_in_the_repository_is_not_shown_to_a_model(top: Path, monkeypat
 # --- the file -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("umask_of_a_recluse")
+@pytest.mark.usefixtures("private_umask")
 def test_the_file_is_written_atomically_and_read_back(top: Path) -> None:
     assert replace_alignment(work(top, file="docs/plan/A.md"), OPEN, over=None) is None
     assert read_alignment(top / "docs/plan/A.md") == OPEN

@@ -14,7 +14,7 @@ from tasks.repository.state_ref import read_state
 from tasks.repository.worktree import restore
 from tests.fakes.processes import ROOT
 from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, write
-from tests.integration.best_tree_process import ended_loop, left_whole
+from tests.integration.best_tree_process import ended_loop, is_reset_to_best
 
 pytestmark = pytest.mark.feature("S19")
 
@@ -38,7 +38,7 @@ def best(work: LoopWork) -> str:
 
 def test_the_branch_is_left_at_the_best_tree_and_the_printed_command_brings_the_later_one(work: LoopWork) -> None:
     after = leave(work)
-    assert left_whole(work)
+    assert is_reset_to_best(work)
     assert after == read_state(work.repository, LOOP)[0]
     assert after.failed is not None
     assert (after.failed.ref, after.failed.files) == (LATER, (".gitignore", "app.py", "new.py"))
@@ -52,7 +52,7 @@ def test_done_again_it_changes_nothing(work: LoopWork) -> None:
     after = leave(work)
     assert leave_at_best(work.context, after) == after
     move_to_best(work.context, after)
-    assert left_whole(work)
+    assert is_reset_to_best(work)
     assert work.sh("for-each-ref", "--format=%(refname)", f"refs/helmsman/{LOOP}").split() == [
         LATER,
         f"refs/helmsman/{LOOP}/state",
@@ -74,7 +74,7 @@ def test_a_driver_killed_after_any_git_command_loses_nothing_and_the_next_one_re
 def test_uncommitted_work_is_saved_to_a_ref(work: LoopWork) -> None:
     write(work.path, {"app.py": "by hand\n", "note.txt": "mine\n"})
     leave(work)
-    assert left_whole(work)
+    assert is_reset_to_best(work)
     (kept,) = work.refs()
     assert (work.at("app.py", kept), work.at("note.txt", kept)) == ("by hand", "mine")
 

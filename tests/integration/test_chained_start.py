@@ -34,7 +34,7 @@ def aligned_repository(tmp_path: Path, *options: str) -> Path:
     return make_repository(tmp_path / "top", {ALIGNMENT: agreed(ONE)}, *options)
 
 
-def begun(top: Path, number: int, goal: str, base: str = "", **sections: Any) -> LoopState:
+def create(top: Path, number: int, goal: str, base: str = "", **sections: Any) -> LoopState:
     return create_loop(open_repository(top), LoopSettings(config(goal, **sections), {}), f"num-{number}", NOW, base)
 
 
@@ -57,7 +57,7 @@ def chained(top: Path, *goals: str, **sections: Any) -> list[LoopState]:
     for number, goal in enumerate(goals, 1):
         if states:
             completed(top, states[-1])
-        states.append(begun(top, number, goal, states[-1].branch if states else "", **sections))
+        states.append(create(top, number, goal, states[-1].branch if states else "", **sections))
     return states
 
 
@@ -83,11 +83,11 @@ def test_a_handoff_that_is_also_in_the_file_appears_once(tmp_path: Path) -> None
 
 def test_a_loop_without_a_predecessor_inherits_the_file(tmp_path: Path) -> None:
     top = aligned_repository(tmp_path)
-    completed(top, begun(top, 1, ONE))
+    completed(top, create(top, 1, ONE))
     sh(top, "tag", "done", "helmsman/num-1")
     sh(top, "merge", "--quiet", "helmsman/num-1")
     for number, base in enumerate(("", "done", "helmsman/num-1"), 2):
-        assert begun(top, number, TWO, base).inherited.count("made num-1.txt") == 1
+        assert create(top, number, TWO, base).inherited.count("made num-1.txt") == 1
 
 
 # --- the alignment ------------------------------------------------------------------------------------------------
@@ -110,12 +110,12 @@ def test_a_later_loop_does_not_take_its_goal_from_a_file_in_the_checkout(tmp_pat
 
 def test_an_alignment_about_another_goal_in_the_work_before_it_is_not_its_own(tmp_path: Path) -> None:
     top = aligned_repository(tmp_path)
-    completed(top, begun(top, 1, ONE), {ALIGNMENT: agreed(THREE)})
-    assert begun(top, 2, TWO, "helmsman/num-1").config.goal == TWO
+    completed(top, create(top, 1, ONE), {ALIGNMENT: agreed(THREE)})
+    assert create(top, 2, TWO, "helmsman/num-1").config.goal == TWO
 
 
 def test_a_file_outside_of_the_repository_is_rejected_with_a_message(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
-    completed(top, begun(top, 1, ONE))
+    completed(top, create(top, 1, ONE))
     with pytest.raises(OperatorError, match="leads out of its repository"):
-        begun(top, 2, TWO, "helmsman/num-1", alignment="../x.md")
+        create(top, 2, TWO, "helmsman/num-1", alignment="../x.md")

@@ -22,7 +22,7 @@ from tests.fakes.repositories import LoopWork, commit, make_repository, record_o
 pytestmark = [pytest.mark.feature("V18"), pytest.mark.usefixtures("home")]
 
 
-def begun(tmp_path: Path, top: Path, **settings: Any) -> LoopWork:
+def start_configured(tmp_path: Path, top: Path, **settings: Any) -> LoopWork:
     """A loop with this configuration, in a state folder of its own."""
     return start_loop(top, tmp_path / "tree").configured(**settings)
 
@@ -53,7 +53,7 @@ LOOKS = (
 def test_set_up_runs_once_and_its_files_are_restored_until_a_lock_file_changes(tmp_path: Path) -> None:
     count = tmp_path / "count"
     top = make_repository(tmp_path / "top", {"lock": "v1\n", "package-lock.json": "1", ".gitignore": "deps/\n"})
-    work = begun(tmp_path, top, checks=(LOOKS,), workspace={"setup": [SET_UP.format(count=count)]})
+    work = start_configured(tmp_path, top, checks=(LOOKS,), workspace={"setup": [SET_UP.format(count=count)]})
     seen = [of_base(work).results[0].head, *(checked(work, {"app.py": str(number)}).results[0].head for number in range(3))]
     assert set(seen) == {"v1\n1\n1\nv1\ndeps:\ninner\nlink\nmade\n\ndeps/inner:\nother\n"}
     assert count.read_text() == "x\n"
@@ -63,7 +63,9 @@ def test_set_up_runs_once_and_its_files_are_restored_until_a_lock_file_changes(t
 
 @pytest.mark.feature("D8")
 def test_a_set_up_that_fails_at_the_start_is_the_operators_error_and_shows_the_end_of_its_output(tmp_path: Path) -> None:
-    work = begun(tmp_path, make_repository(tmp_path / "top"), checks=("true",), workspace={"setup": ["echo no network; exit 7"]})
+    work = start_configured(
+        tmp_path, make_repository(tmp_path / "top"), checks=("true",), workspace={"setup": ["echo no network; exit 7"]}
+    )
     with pytest.raises(SetupFailed, match="no network") as told:
         of_base(work)
     assert (told.value.fault, told.value.found) == ("operator", "exit code 7: no network")
@@ -72,7 +74,7 @@ def test_a_set_up_that_fails_at_the_start_is_the_operators_error_and_shows_the_e
 @pytest.mark.feature("D8")
 def test_a_set_up_that_the_agents_commit_breaks_is_a_failing_check(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top", {"package.json": "good"})
-    work = begun(tmp_path, top, checks=("true",), workspace={"setup": ["grep good package.json"]})
+    work = start_configured(tmp_path, top, checks=("true",), workspace={"setup": ["grep good package.json"]})
     assert of_base(work).passed
     report = checked(work, {"package.json": "broken"})
     assert not report.passed
@@ -86,7 +88,7 @@ def test_included_files_are_copied_from_the_operator_s_checkout_at_the_start(tmp
     top = make_repository(tmp_path / "top", {**ignore, "app.py": "1\n"})
     write(top, {".env.test": "operator's\n", ".env": "not named\n", "secret": "not named\n"})
     (top / ".env.link").symlink_to("secret")
-    work = begun(tmp_path, top, checks=("ls -A .env*; cat .env.test",))
+    work = start_configured(tmp_path, top, checks=("ls -A .env*; cat .env.test",))
     set_up_worktree(work.context, work.state)
     assert (work.path / ".env.test").read_text() == "operator's\n"
     for folder in (work.path, top):
@@ -98,7 +100,7 @@ def test_included_files_are_copied_from_the_operator_s_checkout_at_the_start(tmp
 def test_a_fresh_worktree_is_set_up_once_and_torn_down_with_the_checkout(tmp_path: Path) -> None:
     count = tmp_path / "count"
     workspace = {"setup": [f"echo set-up >> {count}"], "teardown": [f"echo teardown >> {count}"]}
-    work = begun(tmp_path, make_repository(tmp_path / "top"), checks=("true",), workspace=workspace)
+    work = start_configured(tmp_path, make_repository(tmp_path / "top"), checks=("true",), workspace=workspace)
     for _ in range(2):
         set_up_worktree(work.context, work.state)
     assert count.read_text() == "set-up\n"
@@ -119,7 +121,7 @@ def test_checks_see_the_commit_with_its_history_and_branch(tmp_path: Path, form:
         how = ["--depth=1"] if form == "shallow" else ["--shared"]
         sh(tmp_path, "clone", "--quiet", *how, f"file://{top}" if form == "shallow" else str(top), "top")
         top = tmp_path / "top"
-    work = begun(tmp_path, top, checks=(ABOUT_GIT,))
+    work = start_configured(tmp_path, top, checks=(ABOUT_GIT,))
     assert of_base(work).passed
     history = "second\n" if form == "shallow" else "second\nstart\n"
     report = checked(work, {"app.py": "2\n"})
@@ -129,7 +131,7 @@ def test_checks_see_the_commit_with_its_history_and_branch(tmp_path: Path, form:
 def test_submodules_are_laid_out_at_the_commit_that_the_work_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "config"))
     (tmp_path / "config").write_text('[protocol "file"]\n\tallow = always\n')
-    work = begun(tmp_path, with_submodule(tmp_path / "top"), checks=("cat lib/lib.py; ls lib; touch lib/left",))
+    work = start_configured(tmp_path, with_submodule(tmp_path / "top"), checks=("cat lib/lib.py; ls lib; touch lib/left",))
     assert of_base(work).results[0].head == "LIB = 1\nlib.py\n"
     commit(work.path / "lib", "in the library", {"lib.py": "LIB = 2\n"})
     write(work.path / "lib", {"junk.log": ""})
@@ -146,7 +148,7 @@ def test_programs_of_an_environment_in_the_repository_are_those_that_set_up_made
     (top / ".venv/bin/judge").chmod(0o755)
     monkeypatch.setenv("PATH", f"{top}/.venv/bin{os.pathsep}relative{os.pathsep}{os.pathsep}{os.environ['PATH']}")
     script = "mkdir -p .venv/bin; printf '#!/bin/sh\\necho set-up\\n' > .venv/bin/judge; chmod +x .venv/bin/judge"
-    work = begun(tmp_path, top, checks=("judge; echo $PATH",), workspace={"setup": [script]})
+    work = start_configured(tmp_path, top, checks=("judge; echo $PATH",), workspace={"setup": [script]})
     printed = of_base(work).results[0].head
     assert printed.startswith("set-up\n")
     assert not [entry for entry in printed.split()[1].split(os.pathsep) if not entry.startswith("/")]
@@ -164,7 +166,9 @@ def test_a_virtual_environment_outside_stays_one_when_another_program_in_it_has_
     (own / "bin/python-of-it").symlink_to(os.path.realpath(sys.executable))
     shutil.copy("/bin/true", own / "bin/other")
     monkeypatch.setenv("PATH", f"{own / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    work = begun(tmp_path, make_repository(tmp_path / "top"), checks=("python-of-it -c 'import sys; print(sys.prefix)'; other",))
+    work = start_configured(
+        tmp_path, make_repository(tmp_path / "top"), checks=("python-of-it -c 'import sys; print(sys.prefix)'; other",)
+    )
     assert of_base(work).passed
     (own / "bin/other").write_bytes(b"#!/bin/sh\nexit 0\n")
     result = checked(work).results[0]
@@ -174,7 +178,7 @@ def test_a_virtual_environment_outside_stays_one_when_another_program_in_it_has_
 
 def test_what_passes_only_in_the_agents_folder_is_said_at_a_claim_with_the_likely_cause(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top", {".gitignore": "build/\n"})
-    work = begun(tmp_path, top, checks=("test -e build/out", "test -e hidden", "exit 3"))
+    work = start_configured(tmp_path, top, checks=("test -e build/out", "test -e hidden", "exit 3"))
     write(work.path, {"build/out": "1"})
     write(work.repository.common / "info", {"exclude": "/hidden\n"})
     write(work.path, {"hidden": "1"})
@@ -186,7 +190,7 @@ def test_what_passes_only_in_the_agents_folder_is_said_at_a_claim_with_the_likel
 
 def test_two_loops_share_the_history_and_one_that_takes_an_earlier_ones_name_shares_nothing_else(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
-    work = begun(tmp_path, top, checks=("cat ~/.bashrc",), workspace={"setup": ["echo mine > ~/.bashrc"]})
+    work = start_configured(tmp_path, top, checks=("cat ~/.bashrc",), workspace={"setup": ["echo mine > ~/.bashrc"]})
     assert of_base(work).results[0].head == "mine\n"
     other = work.configured(checks=["ls -A ~"], workspace={})
     other = replace(other, state=other.state.model_copy(update={"uid": "another"}))
@@ -206,7 +210,7 @@ def test_in_a_box_a_check_has_the_checkout_and_its_own_home_and_nothing_of_the_u
         f"touch ~/x $TMPDIR/x $XDG_CACHE_HOME/x new; git log --format=%s; cat {home}/.netrc; ls -A {home}; ls -A {tmp_path}/tree"
     )
     top = make_repository(tmp_path / "top")
-    work = begun(
+    work = start_configured(
         tmp_path, top, checks=(f"{look} 2>&1",), sandbox={"kind": "bubblewrap"}, workspace={"setup": ["echo 1 > ~/made"]}
     )
     result = of_base(work).results[0]

@@ -168,13 +168,13 @@ def test_an_invalid_name_of_a_work_pool_is_rejected(name: str) -> None:
 GOAL = 'It\'s $(done) when `x` holds:\n\n"yes"\n'
 
 
-def piped(goal: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def pipe_goal(goal: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(goal)))
 
 
 @pytest.mark.parametrize("piped_as", ["utf-8", "utf-8-sig"])
 def test_a_goal_is_read_unchanged_from_standard_input(piped_as: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    piped(GOAL.replace("\n", "\r\n").encode(piped_as), monkeypatch)
+    pipe_goal(GOAL.replace("\n", "\r\n").encode(piped_as), monkeypatch)
     assert goal_settings(None, STANDARD_STREAM) == {"goal": GOAL.strip()}
 
 
@@ -184,7 +184,7 @@ def test_a_goal_is_read_unchanged_from_standard_input(piped_as: str, monkeypatch
 def test_standard_input_without_a_goal_is_rejected_with_the_reason(
     goal: bytes, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    piped(goal, monkeypatch)
+    pipe_goal(goal, monkeypatch)
     with pytest.raises(OperatorError, match="standard input") as caught:
         goal_settings(None, STANDARD_STREAM)
     assert caught.value.found.startswith(found)

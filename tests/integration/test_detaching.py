@@ -41,7 +41,7 @@ def helmsman(tmp_path: Path) -> CommandLine:
 # --- what is heard of a driver ------------------------------------------------------------------------------------
 
 
-def spoken(word: bytes | None) -> str:
+def message_from(word: bytes | None) -> str:
     """What is heard of a driver that says this and has gone then; None: it keeps silent."""
     ours, theirs = os.pipe()
     if word is not None:
@@ -56,7 +56,7 @@ def spoken(word: bytes | None) -> str:
 
 @pytest.mark.parametrize(("word", "heard"), [(b"+\n", RUNNING), (b"130\n", "130"), (b"", NO_MESSAGE), (None, SILENT)])
 def test_a_driver_runs_or_has_ended_or_exited_or_is_silent(word: bytes | None, heard: str) -> None:
-    assert spoken(word) == heard
+    assert message_from(word) == heard
 
 
 # --- a driver that cannot start -----------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_a_driver_lives_on_when_everything_below_and_above_the_process_that_star
         assert eventually(lambda: not drivers(helmsman))
 
 
-def starts_a_driver(command: int) -> bool:
+def is_starting_driver(command: int) -> bool:
     """Whether the command has just begun to start one, which takes a second until that one is nobody's child."""
     with suppress(psutil.Error):
         return any("deployments.driver" in child.cmdline() for child in psutil.Process(command).children())
@@ -156,7 +156,7 @@ def starts_a_driver(command: int) -> bool:
 def test_ctrl_c_while_waiting_reports_that_the_loop_continues_and_it_does(helmsman: CommandLine) -> None:
     with slow_engine() as engine:
         starting = helmsman.start(*RUN, PREFECT_API_URL=engine.url)
-        assert eventually(lambda: starts_a_driver(starting.pid), 60)
+        assert eventually(lambda: is_starting_driver(starting.pid), 60)
         try:
             starting.send_signal(signal.SIGINT)  # in a terminal all of its session but none of the driver's get it
             _, errors = starting.communicate(timeout=60)

@@ -151,7 +151,7 @@ def test_a_separately_stored_handoff_allows_a_loop_with_another_goal(tmp_path: P
     assert with_alignment(work.repository, another) == another
 
 
-@pytest.mark.usefixtures("umask_of_a_recluse")
+@pytest.mark.usefixtures("private_umask")
 def test_others_can_read_a_handoff_and_its_file(tmp_path: Path) -> None:
     work = start(tmp_path, {"app.py": "1\n"})
     (work.repository.top / ALIGNMENT).write_text(render(AGREED))

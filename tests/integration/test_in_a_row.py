@@ -45,7 +45,7 @@ def due(group: Group) -> LoopRequest:
     return found
 
 
-def begun(group: Group) -> LoopState:
+def start_due_loop(group: Group) -> LoopState:
     """The loop that is due, with its state written and its worktree made, as a driver does it."""
     state = open_loop(due(group), "", NOW)
     context = loop_context(group.request.repository, state)
@@ -57,7 +57,7 @@ def begun(group: Group) -> LoopState:
 
 def completed(group: Group, **changes: object) -> LoopState:
     """It has, and did not leave yet."""
-    state = begun(group)
+    state = start_due_loop(group)
     head = commit(loop_context(group.request.repository, state).worktree, "the work", {f"{state.loop}.txt": "done\n"})
     return with_changes(group, state, head=head, verified=head, ending=STOP, **changes)
 
@@ -66,7 +66,7 @@ def with_changes(group: Group, state: LoopState, **changes: object) -> LoopState
     return replace_state(group.repository, state, state.model_copy(update=changes), "a test goes on")
 
 
-def left(group: Group, state: LoopState) -> None:
+def remove_loop_worktree(group: Group, state: LoopState) -> None:
     context = loop_context(group.request.repository, state)
     remove_worktree(context.repository, context.worktree)
 
@@ -75,14 +75,14 @@ def test_a_loop_that_completed_leaves_what_it_leaves_before_the_next_one_begins_
     group = in_a_row(top)
     state = completed(group)
     assert due(group) == LoopRequest(repository=str(top), loop="num-1")
-    left(group, state)
+    remove_loop_worktree(group, state)
     assert (due(group).loop, due(group).base) == ("num-2", "helmsman/num-1")
 
 
 def test_an_open_question_is_asked_before_the_next_loop_starts(top: Path) -> None:
     group = in_a_row(top)
     state = completed(group, gate=QUESTION)
-    left(group, state)
+    remove_loop_worktree(group, state)
     assert due(group).loop == "num-1"
     with_changes(group, state, gate=None)
     assert due(group).loop == "num-2"
@@ -99,7 +99,7 @@ def test_a_loop_whose_process_succeeded_is_not_run_again_even_without_a_handoff(
 
 def test_a_loop_that_did_not_complete_is_resumed_and_blocks_later_ones(top: Path) -> None:
     group = in_a_row(top, reopen=True)
-    with_changes(group, begun(group), ending=ENDED)
+    with_changes(group, start_due_loop(group), ending=ENDED)
     assert (due(group).loop, due(group).reopen) == ("num-1", True)
     group.runs["num-1"] += 1
     assert due_loops(group) == []
@@ -112,14 +112,14 @@ def test_in_place_a_loop_starts_from_the_checkout_of_the_previous_one(top: Path)
     assert due(group).loop == "num-1"  # nothing shows there that it has left
     record_exit(group, WorkerExit("num-1", 0, ""))
     assert due(group).base == ""
-    second = begun(group)
+    second = start_due_loop(group)
     assert (second.branch, second.base_commit) == ("main", first.head)
 
 
 def test_a_loop_s_own_settings_and_limits_apply_at_start_and_resume(top: Path) -> None:
     limits = {"limits": {"iterations": 5, "cost_usd": 3.0}}
     group = in_a_row(top, own={"limits": {"iterations": 50}}, settings=limits, reopen=True)
-    state = begun(group)
+    state = start_due_loop(group)
     assert (state.config.limits.iterations, state.config.limits.cost_usd) == (50, 3.0)
     with_changes(group, state, ending=ENDED)
     assert due(group).settings == {"limits": {"iterations": 50, "cost_usd": 3.0}}
@@ -196,6 +196,6 @@ def test_a_draft_splits_a_large_goal_and_is_such_a_file_itself(top: Path, capsys
 def test_the_next_step_is_to_merge_the_last_branch_with_all_work(top: Path) -> None:
     group = in_a_row(top)
     for _ in range(2):
-        left(group, completed(group))
+        remove_loop_worktree(group, completed(group))
     lines = list(next_command_lines(group_result(group), in_a_row=True))
     assert [line for line in lines if "git merge" in line] == ["next       git diff ...helmsman/num-2; git merge helmsman/num-2"]

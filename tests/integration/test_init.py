@@ -43,7 +43,9 @@ def footprint(top: Path) -> tuple[str, ...]:
     return tuple(sh(top, *look) for look in looks)
 
 
-def told(capsys: pytest.CaptureFixture[str], repo: Path, *, code: int = 0, goal: str | None = None, force: bool = False) -> Any:
+def run_init(
+    capsys: pytest.CaptureFixture[str], repo: Path, *, code: int = 0, goal: str | None = None, force: bool = False
+) -> Any:
     capsys.readouterr()
     assert initialise(repo, goal, yes=True, force=force, as_json=True) == code
     return json.loads(capsys.readouterr().out)
@@ -148,7 +150,7 @@ def test_commands_do_not_see_secrets(monkeypatch: pytest.MonkeyPatch, top: Path)
 
 @pytest.mark.usefixtures("home")
 def test_without_a_terminal_working_commands_become_checks(capsys: pytest.CaptureFixture[str], top: Path) -> None:
-    found = told(capsys, top, goal="Make it work.\n\nAcceptance criteria:\n- It says so.\n- It is calm.\n")
+    found = run_init(capsys, top, goal="Make it work.\n\nAcceptance criteria:\n- It says so.\n- It is calm.\n")
     assert found["checks"] == ["make test"]
     assert [(one["command"], one["outcome"], one["exit_code"], one["kept"]) for one in found["tried"]] == [
         ("make test", "works", 0, True), ("make lint", "fails", 2, False), ("make build", "cannot start", 2, False),
@@ -179,7 +181,7 @@ RED = (
 def test_failing_tests_become_the_first_check_and_are_named_as_the_work(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, files: dict[str, str], command: str, said: str
 ) -> None:
-    found = told(capsys, make_repository(tmp_path / "red", files))
+    found = run_init(capsys, make_repository(tmp_path / "red", files))
     assert found["checks"] == [command]
     assert f"{command} {said}; that is what the loop will work on" in found["notes"]
 
@@ -208,7 +210,7 @@ HOSTILE_GOALS = [
 @pytest.mark.feature("E11")
 @pytest.mark.parametrize("goal", HOSTILE_GOALS)
 def test_helmsman_config_reads_what_was_written(capsys: pytest.CaptureFixture[str], top: Path, goal: str) -> None:
-    told(capsys, top, goal=goal)
+    run_init(capsys, top, goal=goal)
     show_configuration(top, key="", changed=False, as_json=True)
     read = json.loads(capsys.readouterr().out)
     assert read["goal"] == {"value": goal, "source": "helmsman.toml", "owner": "repository"}
@@ -223,7 +225,7 @@ def test_helmsman_config_reads_what_was_written(capsys: pytest.CaptureFixture[st
 @pytest.mark.usefixtures("home")
 def test_an_unknown_project_gets_valid_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     top = make_repository(tmp_path / "empty")
-    found = told(capsys, top)
+    found = run_init(capsys, top)
     assert (found["goal"], found["checks"], found["criteria"]) == ("", [], [])
     assert found["notes"] == ["no command was found that could prove anything"]
     assert found["next"] == [f"helmsman run GOAL --check COMMAND --repo {top}"]
@@ -240,9 +242,9 @@ def test_an_existing_file_is_kept_and_its_replacement_shown(capsys: pytest.Captu
     assert "helmsman.toml was not changed: it already exists." in shown
     assert '    goal = "theirs"' in shown
     assert "wrote      RUBRIC.md" in shown
-    found = told(capsys, top, code=2)
+    found = run_init(capsys, top, code=2)
     assert [(page["file"], page["written"]) for page in found["files"]] == [("helmsman.toml", False), ("RUBRIC.md", False)]
-    found = told(capsys, top, goal="theirs", force=True)
+    found = run_init(capsys, top, goal="theirs", force=True)
     assert [page["written"] for page in found["files"]] == [True, True]
     assert configuration(open_repository(top), {}).config.goal == "theirs"
 
@@ -250,10 +252,10 @@ def test_an_existing_file_is_kept_and_its_replacement_shown(capsys: pytest.Captu
 @pytest.mark.usefixtures("home")
 def test_no_link_is_followed_when_writing(capsys: pytest.CaptureFixture[str], tmp_path: Path, top: Path) -> None:
     (top / "helmsman.toml").symlink_to(tmp_path / "elsewhere")
-    told(capsys, top, code=2)
+    run_init(capsys, top, code=2)
     assert not (tmp_path / "elsewhere").exists()
     write(tmp_path, {"elsewhere": "kept"})
-    told(capsys, top, force=True)
+    run_init(capsys, top, force=True)
     assert (tmp_path / "elsewhere").read_text() == "kept"
     assert not (top / "helmsman.toml").is_symlink()
 
@@ -261,7 +263,7 @@ def test_no_link_is_followed_when_writing(capsys: pytest.CaptureFixture[str], tm
 @pytest.mark.usefixtures("home")
 def test_settings_in_pyproject_are_not_hidden_by_a_new_file(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     write(top, {"pyproject.toml": '[tool.helmsman]\ngoal = "mine"\n'})
-    found = told(capsys, top, code=2)
+    found = run_init(capsys, top, code=2)
     assert "[tool.helmsman]" in found["files"][0]["why_not"]
     assert not (top / "helmsman.toml").exists()
 
@@ -282,7 +284,7 @@ def test_folders_that_a_fresh_checkout_lacks_are_reported(capsys: pytest.Capture
         {"package.json": '{"scripts": {"lint": "no-such-tool"}}', ".gitignore": "node_modules\n", "package-lock.json": "{}"},
     )
     write(top, {"node_modules/x": "", "new": ""})
-    notes = told(capsys, top)["notes"]
+    notes = run_init(capsys, top)["notes"]
     assert notes[0] == "examined the last commit, as a loop does, without uncommitted changes: new"
     assert "without node_modules" in notes[1]
     text = (top / "helmsman.toml").read_text()

@@ -28,7 +28,7 @@ __all__ = ["api", "served"]
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D6"), pytest.mark.usefixtures("home")]
 
 
-def asking(served: ServedRepository, api: TrackerApi) -> tuple[LoopState, Gate, LoopFolder]:
+def waiting_loop(served: ServedRepository, api: TrackerApi) -> tuple[LoopState, Gate, LoopFolder]:
     """A loop that asks, and that nobody drives."""
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     loop = changed(served, started(served, api), gate=gate)
@@ -45,7 +45,7 @@ def resume_paused(*_: Any) -> bool:
 def test_an_answer_whose_bringer_died_is_followed_by_the_next_answer(
     then: str, served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop, gate, folder = asking(served, api)
+    loop, gate, folder = waiting_loop(served, api)
 
     def away(*_: Any) -> bool:
         raise TransientError("the Prefect server does not answer")
@@ -71,7 +71,7 @@ def test_a_stop_precedes_an_unread_answer(
     what: str, served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
-    loop, gate, folder = asking(served, api)
+    loop, gate, folder = waiting_loop(served, api)
     handle_issue_event(said(served, api, "/helmsman approve", 1), NOW)
     stop = said(served, api, what, 2) if what else event(served, api, "withdrawn")
     assert handle_issue_event(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
@@ -82,7 +82,7 @@ def test_a_stop_precedes_an_unread_answer(
 
 @ONE_KIND
 def test_a_second_answer_is_told_which_answer_counts(served: ServedRepository, api: TrackerApi) -> None:
-    loop, _, folder = asking(served, api)
+    loop, _, folder = waiting_loop(served, api)
     with exclusive_driver(folder.lock, loop.loop):
         handle_issue_event(said(served, api, "/helmsman approve", 1), NOW)
         assert isinstance(handle_issue_event(said(served, api, "/helmsman stop", 2), NOW), Ignored)

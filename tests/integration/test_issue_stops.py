@@ -39,7 +39,7 @@ def stop(served: ServedRepository, api: TrackerApi, text: str, number: int = 7) 
     return said(served, api, text, number) if text else closed
 
 
-def begun(served: ServedRepository, api: TrackerApi) -> LoopState:
+def start_pushed_loop(served: ServedRepository, api: TrackerApi) -> LoopState:
     """A loop that travels, as the clone that hears of the issue has begun it."""
     loop = started(served, api)
     git(served.clone, "branch", loop.branch, loop.head)
@@ -47,20 +47,20 @@ def begun(served: ServedRepository, api: TrackerApi) -> LoopState:
     return acquire_lease(open_repository(served.clone), changed(served, loop, config=travels.config))
 
 
-def gone_elsewhere(served: ServedRepository, loop: LoopState) -> tuple[Repository, LoopState]:
+def driven_elsewhere(served: ServedRepository, loop: LoopState) -> tuple[Repository, LoopState]:
     """Another machine drives it, and the clone has not heard of that."""
     other = clone_remote(served.bare, "two")
     pull_state(other, loop.loop, PUSH_CONFIG, locked=False)
     state, _ = read_state(other, loop.loop)
     ensure_worktree(other, tree(other, state), state.branch, state.head)
-    return other, go_on(other, acquire_lease(other, state), "there\n")
+    return other, iterate(other, acquire_lease(other, state), "there\n")
 
 
 def tree(repository: Repository, state: LoopState) -> Path:
     return worktree_of(repository, state.loop, state.config.workspace)
 
 
-def go_on(repository: Repository, state: LoopState, text: str) -> LoopState:
+def iterate(repository: Repository, state: LoopState, text: str) -> LoopState:
     head = commit(tree(repository, state), text, {"app.py": text})
     after = replace_state(repository, state, state.model_copy(update={"iteration": state.iteration + 1, "head": head}), text)
     push_loop(repository, after)
@@ -71,7 +71,7 @@ def on_remote(served: ServedRepository, loop: LoopState) -> LoopState:
     return parse_state(git(served.bare, "show", f"{state_ref(loop.loop)}:state.json"), loop.loop)
 
 
-def is_told_of_a_stop(api: TrackerApi) -> bool:
+def has_stop_comment(api: TrackerApi) -> bool:
     return any("The loop stops" in body or "was stopped;" in body for body in comments(api))
 
 
@@ -82,40 +82,40 @@ def away(served: ServedRepository) -> Path:
 
 @pytest.mark.parametrize("text", ["/helmsman cancel", ""], ids=["by a word", "by closing"])
 def test_a_stop_fences_off_a_driver_on_another_machine(text: str, served: ServedRepository, api: TrackerApi) -> None:
-    loop = begun(served, api)
-    other, theirs = gone_elsewhere(served, loop)
+    loop = start_pushed_loop(served, api)
+    other, theirs = driven_elsewhere(served, loop)
     assert isinstance(handle_issue_event(stop(served, api, text), NOW), Handled)
     found = on_remote(served, loop)
     assert (found.outcome, found.iteration, found.head) == (Outcome.CANCELLED, theirs.iteration, theirs.head)
     with pytest.raises(Fenced):
-        go_on(other, theirs, "and on\n")
-    assert is_told_of_a_stop(api)
+        iterate(other, theirs, "and on\n")
+    assert has_stop_comment(api)
 
 
 def test_a_stop_that_cannot_reach_the_remote_is_said_not_to_be_done(served: ServedRepository, api: TrackerApi) -> None:
-    loop = begun(served, api)
-    gone_elsewhere(served, loop)
+    loop = start_pushed_loop(served, api)
+    driven_elsewhere(served, loop)
     hidden = away(served)
     with pytest.raises(TransientError):
         handle_issue_event(stop(served, api, ""), NOW)
     (told,) = comments(api)
     assert "Not done: " in told
     assert "/helmsman cancel" in told
-    assert (is_told_of_a_stop(api), stored(served, loop).ending) == (False, None)
+    assert (has_stop_comment(api), stored(served, loop).ending) == (False, None)
     hidden.rename(served.bare)
     assert isinstance(handle_issue_event(stop(served, api, "/helmsman cancel", 8), NOW), Handled)
     assert on_remote(served, loop).outcome is Outcome.CANCELLED
-    assert is_told_of_a_stop(api)
+    assert has_stop_comment(api)
 
 
 def test_a_stop_that_is_too_late_is_said_not_to_be_done(
     served: ServedRepository, api: TrackerApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    loop = begun(served, api)
-    other, _ = gone_elsewhere(served, loop)
+    loop = start_pushed_loop(served, api)
+    other, _ = driven_elsewhere(served, loop)
 
     def closing(context: LoopContext, state: LoopState, why: BaseException, now: datetime) -> LoopState:
-        go_on(other, read_state(other, loop.loop)[0], os.urandom(4).hex())
+        iterate(other, read_state(other, loop.loop)[0], os.urandom(4).hex())
         return close_loop(context, state, why, now)
 
     monkeypatch.setattr("tasks.triggers.issues.close_loop", closing)
@@ -134,8 +134,8 @@ def test_a_question_that_is_asked_elsewhere_is_answered_with_a_stop(
         return False
 
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
-    loop = begun(served, api)
-    other, theirs = gone_elsewhere(served, loop)
+    loop = start_pushed_loop(served, api)
+    other, theirs = driven_elsewhere(served, loop)
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     push_loop(other, replace_state(other, theirs, theirs.model_copy(update={"gate": gate}), "ask"))
     found = handle_issue_event(stop(served, api, ""), NOW)
@@ -162,15 +162,15 @@ def test_an_issue_of_a_completed_loop_is_closed_without_a_remote(served: ServedR
     found = handle_issue_event(stop(served, api, ""), NOW)
     assert isinstance(found, Ignored)
     assert "has ended already" in found.reason
-    assert not is_told_of_a_stop(api)
+    assert not has_stop_comment(api)
 
 
 def test_a_stop_does_not_move_a_checked_out_branch_and_says_so(served: ServedRepository, api: TrackerApi) -> None:
-    loop = begun(served, api)
-    gone_elsewhere(served, loop)
+    loop = start_pushed_loop(served, api)
+    driven_elsewhere(served, loop)
     sh(served.clone, "switch", "--quiet", loop.branch)
     with pytest.raises(HelmsmanError, match="checked out at"):
         handle_issue_event(stop(served, api, ""), NOW)
     assert "checked out at" in comments(api)[0]
-    assert not is_told_of_a_stop(api)
+    assert not has_stop_comment(api)
     assert (stored(served, loop), sh(served.clone, "status", "--porcelain")) == (loop, "")

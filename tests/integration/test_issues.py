@@ -72,7 +72,7 @@ def event(served: ServedRepository, api: TrackerApi, happened: EventKind = "labe
     return IssueEvent.model_validate({**place, **known, "happened": happened, "received_at": NOW, **changes})
 
 
-def said(served: ServedRepository, api: TrackerApi, text: str, comment: int = 99) -> IssueEvent:
+def comment_event(served: ServedRepository, api: TrackerApi, text: str, comment: int = 99) -> IssueEvent:
     return event(served, api, "said", said=text, comment=comment, moment=str(comment))
 
 
@@ -172,7 +172,7 @@ def test_a_run_that_drove_the_loop_resumes_it(served: ServedRepository, api: Tra
     gate = Gate(key="milestone-1-1", kind=GateKind.MILESTONE, question="And now?", asked_at=NOW)
     changed(served, loop, gate=gate)
     assert isinstance(handle_issue_event(event(served, api), NOW), Ignored)
-    assert handle_issue_event(said(served, api, "/helmsman resume"), NOW, driven=loop.uid) == LoopRequest(
+    assert handle_issue_event(comment_event(served, api, "/helmsman resume"), NOW, driven=loop.uid) == LoopRequest(
         repository=str(served.clone), loop=loop.loop
     )
 
@@ -183,7 +183,9 @@ def test_a_run_that_drove_the_loop_resumes_it(served: ServedRepository, api: Tra
 def test_a_message_reaches_the_next_iteration_once(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     for _ in range(2):  # the same event again, after a crash
-        assert isinstance(handle_issue_event(said(served, api, "/helmsman tell Use the parser\nof the library"), NOW), Handled)
+        assert isinstance(
+            handle_issue_event(comment_event(served, api, "/helmsman tell Use the parser\nof the library"), NOW), Handled
+        )
     assert len(comments(api)) == 1
     told = with_messages(place_of(served, loop), loop)
     assert told.guidance == ("Use the parser\nof the library",)
@@ -194,7 +196,7 @@ def test_a_message_reaches_the_next_iteration_once(served: ServedRepository, api
 @ONE_KIND
 def test_a_message_whose_driver_died_before_storing_it_is_delivered_once(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
-    handle_issue_event(said(served, api, "/helmsman tell Twice is too often"), NOW)
+    handle_issue_event(comment_event(served, api, "/helmsman tell Twice is too often"), NOW)
     told = changed(served, loop, guidance=("Twice is too often",))
     assert with_messages(place_of(served, told), told).guidance == ("Twice is too often",)
     assert list(place_of(served, told).folder.words.iterdir()) == []
@@ -204,7 +206,7 @@ def test_a_message_whose_driver_died_before_storing_it_is_delivered_once(served:
 @pytest.mark.parametrize("text", ["/helmsman cancel", ""])
 def test_a_comment_or_a_removed_label_stops_a_loop(text: str, served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
-    what = said(served, api, text) if text else event(served, api, "withdrawn")
+    what = comment_event(served, api, text) if text else event(served, api, "withdrawn")
     folder = loop_folder(open_repository(served.clone), loop.loop)
     with exclusive_driver(folder.lock, loop.loop):
         assert isinstance(handle_issue_event(what, NOW), Handled)
@@ -219,9 +221,9 @@ def test_a_comment_or_a_removed_label_stops_a_loop(text: str, served: ServedRepo
 def test_a_comment_resumes_a_stopped_loop(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     with exclusive_driver(loop_folder(open_repository(served.clone), loop.loop).lock, loop.loop):
-        assert isinstance(handle_issue_event(said(served, api, "/helmsman resume", 1), NOW), Ignored)
+        assert isinstance(handle_issue_event(comment_event(served, api, "/helmsman resume", 1), NOW), Ignored)
     stop = changed(served, loop, ending=ended(Outcome.STOPPED), outcome=Outcome.STOPPED)
-    found = handle_issue_event(said(served, api, "/helmsman resume\nTry the other way", 2), NOW)
+    found = handle_issue_event(comment_event(served, api, "/helmsman resume\nTry the other way", 2), NOW)
     assert found == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     gone_on = changed(served, stop, ending=None, outcome=None)
     assert with_messages(place_of(served, gone_on), gone_on).guidance == ("Try the other way",)
@@ -231,7 +233,7 @@ def test_a_comment_resumes_a_stopped_loop(served: ServedRepository, api: Tracker
 def test_an_unreachable_tracker_does_not_block_other_messages(served: ServedRepository, api: TrackerApi) -> None:
     loop = started(served, api)
     api.faults += [Fault(500)] * 9
-    assert isinstance(handle_issue_event(said(served, api, "/helmsman tell Hear me"), NOW), Handled)
+    assert isinstance(handle_issue_event(comment_event(served, api, "/helmsman tell Hear me"), NOW), Handled)
     assert with_messages(place_of(served, loop), loop).guidance == ("Hear me",)
     api.faults.clear()
 
@@ -315,4 +317,4 @@ def test_a_completed_loop_without_a_result_is_resumed(served: ServedRepository, 
     brought = changed(served, loop, issue=loop.issue.model_copy(update={"pull_request": "https://x/1"}))
     place_of(served, brought).folder.root.mkdir(parents=True, exist_ok=True)
     assert isinstance(handle_issue_event(event(served, api, moment="3"), NOW), Ignored)
-    assert isinstance(handle_issue_event(said(served, api, "/helmsman tell More", 5), NOW), Ignored)
+    assert isinstance(handle_issue_event(comment_event(served, api, "/helmsman tell More", 5), NOW), Ignored)

@@ -12,7 +12,7 @@ import pytest
 from helmsman.errors import TransientError
 from tasks.memory import Store, open_store, search
 from tests.fakes.requirements import need
-from tests.integration.memory_processes import at_once, process, told
+from tests.integration.memory_processes import at_once, output_of, process
 from tests.integration.memory_stores import DAY, NOW, lesson
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("L6")]
@@ -51,7 +51,7 @@ def copied_store(file: Path) -> None:
     fill(file, NOW + DAY, first=LESSONS)
 
 
-def scribble(file: Path) -> None:
+def damage_pages(file: Path) -> None:
     """Damage pages in the middle, like a bad disk."""
     with file.open("r+b") as handle:
         for page in range(2, file.stat().st_size // 4096 - 1, 3):
@@ -59,7 +59,7 @@ def scribble(file: Path) -> None:
             handle.write(os.urandom(4096))
 
 
-def behead(file: Path) -> None:
+def erase(file: Path) -> None:
     file.write_bytes(b"\x00" * file.stat().st_size)
 
 
@@ -68,7 +68,7 @@ def emptied(file: Path) -> None:
     os.truncate(file, 0)
 
 
-DAMAGES: list[Callable[[Path], None]] = [scribble, behead, emptied]
+DAMAGES: list[Callable[[Path], None]] = [damage_pages, erase, emptied]
 
 
 def test_a_store_of_a_newer_version_stays_unchanged(file: Path) -> None:
@@ -140,7 +140,7 @@ def test_without_a_good_copy_an_empty_store_is_created(file: Path) -> None:
     copied_store(file)
     for copy in file.parent.glob("*.backup-*"):
         copy.write_bytes(b"no copy either")
-    scribble(file)
+    damage_pages(file)
     with open_store(url(file), NOW + DAY) as store:
         (warning,) = store.warnings
         assert store.lessons() == []
@@ -154,8 +154,8 @@ def test_a_damaged_copy_is_skipped_for_an_older_good_one(file: Path) -> None:
     copied_store(file)
     with open_store(url(file), NOW + 2 * DAY):
         pass
-    scribble(file.with_name("memory.db.backup-2026-11-24"))
-    scribble(file)
+    damage_pages(file.with_name("memory.db.backup-2026-11-24"))
+    damage_pages(file)
     with open_store(url(file), NOW + 3 * DAY) as store:
         assert "the copy of 2026-11-23 was restored" in store.warnings[0]
         assert lesson_count(store) == LESSONS
@@ -165,7 +165,7 @@ def test_damage_found_by_a_query_is_repaired_on_the_next_opening(file: Path) -> 
     copied_store(file)
     with open_store(url(file), NOW + DAY) as store:
         assert store.warnings == ()
-        scribble(file)
+        damage_pages(file)
         with pytest.raises(TransientError, match="the last good copy is restored"):
             store.lessons()
     with open_store(url(file), NOW + DAY) as store:
@@ -185,7 +185,7 @@ with open_store(url, NOW + DAY) as store:
 """
     process(code, url(file)).communicate(timeout=100)
     assert file.with_name("memory.db-wal").read_bytes()
-    behead(file)
+    erase(file)
     with open_store(url(file), NOW + 2 * DAY) as store:
         assert "was damaged" in store.warnings[0]
         assert lesson_count(store) == LESSONS
@@ -208,7 +208,7 @@ def test_a_damaged_index_of_words_is_rebuilt_without_loss(file: Path) -> None:
 
 def test_concurrent_processes_restore_a_damaged_store_once(file: Path, tmp_path: Path) -> None:
     copied_store(file)
-    scribble(file)
+    damage_pages(file)
     answers = [answer.split() for answer in at_once(OPEN, url(file), 4, tmp_path)]
     assert {lessons for lessons, _ in answers} == {str(LESSONS)}
     assert sum(int(warnings) for _, warnings in answers) == 1
@@ -239,7 +239,7 @@ except TransientError as error:
     need(*(["setpriv"] if os.geteuid() == 0 else []))
     humble = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []
     try:
-        assert "writable" in told(process(tried, url(file), user=humble))
+        assert "writable" in output_of(process(tried, url(file), user=humble))
     finally:
         file.parent.chmod(0o700)
     assert {one: one.read_bytes() for one in file.parent.iterdir()} == before
@@ -247,7 +247,7 @@ except TransientError as error:
 
 def _limited(code: str, file: Path, size: int) -> str:
     limit = f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, ({size}, {resource.RLIM_INFINITY}))\n"
-    return told(process("from helmsman.errors import TransientError\n" + limit + code, url(file)))
+    return output_of(process("from helmsman.errors import TransientError\n" + limit + code, url(file)))
 
 
 def test_a_full_disk_stops_a_change_without_damage(file: Path) -> None:
@@ -281,7 +281,7 @@ with open_store(url, NOW + DAY) as store:
 
 def test_a_disk_too_full_to_restore_leaves_all_files_unchanged(file: Path) -> None:
     copied_store(file)
-    scribble(file)
+    damage_pages(file)
     before = {one.name for one in file.parent.iterdir()}
     code = """
 try:

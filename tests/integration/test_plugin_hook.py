@@ -34,7 +34,7 @@ def keep(repository: Path, loop: str, gate: Gate | None) -> None:
     write_state(open_repository(repository), state, over=None, record=None, subject="start")
 
 
-def said(folder: Path, variables: Mapping[str, str] | None = None) -> str:
+def hook_output(folder: Path, variables: Mapping[str, str] | None = None) -> str:
     """What it prints in this folder. It never fails, and complains about nothing."""
     environment = {"PATH": os.environ["PATH"], **(variables or {})}
     ended = subprocess.run(["sh", HOOK], cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -49,7 +49,7 @@ def test_loops_that_wait_for_an_answer_are_named_to_the_person_and_to_the_model_
     keep(repository, "asks-too", OPEN)
     keep(repository, "works", None)
     for folder in (repository, repository / "deep"):
-        told = json.loads(said(folder))
+        told = json.loads(hook_output(folder))
         words = told["systemMessage"]
         assert told["hookSpecificOutput"] == {"hookEventName": "SessionStart", "additionalContext": words}
         assert {"asks", "asks-too"} <= set(words.replace(".", "").split())
@@ -59,31 +59,31 @@ def test_loops_that_wait_for_an_answer_are_named_to_the_person_and_to_the_model_
 
 
 def test_where_no_loop_waits_nothing_is_said(repository: Path) -> None:
-    assert said(repository) == ""
+    assert hook_output(repository) == ""
     keep(repository, "works", None)
-    assert said(repository) == ""
+    assert hook_output(repository) == ""
 
 
 def test_outside_of_a_repository_and_without_git_nothing_is_said(tmp_path: Path, repository: Path) -> None:
     keep(repository, "asks", OPEN)
-    assert said(tmp_path, {"GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}) == ""
+    assert hook_output(tmp_path, {"GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}) == ""
     (tmp_path / "bin").mkdir()
     for name in ("sh", "sed", "head", "tr"):
         found = next(path for folder in os.get_exec_path() if (path := Path(folder) / name).exists())
         (tmp_path / "bin" / name).symlink_to(found)
-    assert said(repository, {"PATH": str(tmp_path / "bin")}) == ""
+    assert hook_output(repository, {"PATH": str(tmp_path / "bin")}) == ""
 
 
 def test_the_agent_of_a_loop_gets_no_note(repository: Path) -> None:
     keep(repository, "asks", OPEN)
-    assert said(repository, {DEPTH: "1/0"}) == ""
+    assert hook_output(repository, {DEPTH: "1/0"}) == ""
 
 
 def test_a_ref_that_is_no_loop_s_is_passed_over(repository: Path) -> None:
     keep(repository, "asks", OPEN)
     for name in ('a"b', "A", "a$(touch${IFS}stolen)", "a;b", "a" * 64):
         git(repository, "update-ref", state_ref(name), state_ref("asks"))
-    words = json.loads(said(repository))["systemMessage"]
+    words = json.loads(hook_output(repository))["systemMessage"]
     assert "answer: asks. /helmsman" in words
     assert not list(repository.rglob("stolen"))
 
@@ -91,4 +91,4 @@ def test_a_ref_that_is_no_loop_s_is_passed_over(repository: Path) -> None:
 def test_loops_beyond_those_that_fit_in_a_line_are_not_named(repository: Path) -> None:
     for number in range(25):
         keep(repository, f"asks-{number}", OPEN)
-    assert said(repository).count("asks-") == 2 * 20
+    assert hook_output(repository).count("asks-") == 2 * 20

@@ -33,7 +33,7 @@ criteria = ["half refuses odd numbers"]
 FOR_JUDGE = ("--judge",)
 
 
-def told(helmsman: CommandLine, *arguments: str) -> dict[str, Any]:
+def run_prompt(helmsman: CommandLine, *arguments: str) -> dict[str, Any]:
     ended = helmsman.run("prompt", *arguments, "--repo", helmsman.repository, "--json")
     assert ended.exit_code == 0, ended.errors
     return json.loads(ended.output)
@@ -67,7 +67,7 @@ def test_without_a_loop_it_is_what_a_new_one_is_sent_first_and_nothing_is_made_o
 ) -> None:
     (helmsman.repository / "helmsman.toml").write_text(CONFIGURED)
     before = dict(files_of(helmsman.folder))
-    shown = told(helmsman, *arguments)
+    shown = run_prompt(helmsman, *arguments)
     assert (shown["loop"], shown["iteration"], shown["sent"]) == ("make-calc-right-0000", 1, False)
     assert "make calc right" in shown["message"]
     assert "half refuses odd numbers" in shown["message"]
@@ -103,10 +103,10 @@ def test_what_was_sent_is_kept_with_the_call_and_shown_from_the_moment_it_is(hel
         system="Always.", prompt="Make it\x1b[2J right.\n", sections=(("task", 4), ("notes", 2)), trimmed=("notes",)
     )
     steps.execute.fn(context, state, briefing, Orientation(started_at=NOW, start_commit=state.head))
-    sent = told(helmsman, state.loop, "--iteration", "1")
+    sent = run_prompt(helmsman, state.loop, "--iteration", "1")
     assert (sent["sent"], sent["system"], sent["message"], sent["attempt"]) == (True, "Always.", briefing.prompt, 1)
     assert sent["sections"][1] == {"name": "notes", "tokens": 2, "trimmed": True}
-    assert told(helmsman, state.loop) == sent
+    assert run_prompt(helmsman, state.loop) == sent
     words = helmsman.run("prompt", state.loop, "--repo", helmsman.repository).output
     assert words.startswith("iteration  1 of loop mend-it, as it was sent\n")
     assert words.endswith(": task 4, notes 2 (cut)\n\n--- system\nAlways.\n\n--- message\nMake it [2J right.\n")
@@ -123,9 +123,9 @@ def test_the_repository_s_own_template_is_read_from_the_commit_and_refused_befor
     (top / "helmsman.toml").write_text('goal = "g"\nprompt.template = "docs/own.md.j2"\n')
     assert "prompt.template: docs/own.md.j2 is not in commit" in refused(helmsman)
     commit(top, "own", {"docs/own.md.j2": TEMPLATE})
-    assert "</checks>\n\nRun `make fmt`.\n\nIteration 1 of 30" in told(helmsman)["message"]
+    assert "</checks>\n\nRun `make fmt`.\n\nIteration 1 of 30" in run_prompt(helmsman)["message"]
     (top / "docs" / "own.md.j2").write_text("not committed")
-    assert "Run `make fmt`." in told(helmsman)["message"]
+    assert "Run `make fmt`." in run_prompt(helmsman)["message"]
     commit(top, "broken", {"docs/own.md.j2": TEMPLATE.replace("Run", "{{ Run }}")})
     assert "cannot be used: docs/own.md.j2:3: Run is undefined; expected one of" in refused(helmsman)
     (tmp_path / "outside.j2").write_text(TEMPLATE)

@@ -37,7 +37,7 @@ AWKWARD = (
 )
 
 
-class Ear:
+class HttpListener:
     """Hears what is sent, answers with a status, and where told not before it is let go."""
 
     def __init__(self) -> None:
@@ -56,11 +56,11 @@ class Ear:
 
 
 @pytest.fixture
-def ear() -> Generator[Ear]:
-    heard = Ear()
-    with serve_http(heard.respond) as heard.url:
-        yield heard
-        heard.let_go.set()
+def http_listener() -> Generator[HttpListener]:
+    received = HttpListener()
+    with serve_http(received.respond) as received.url:
+        yield received
+        received.let_go.set()
 
 
 @pytest.fixture
@@ -78,14 +78,16 @@ def under(shell: str, served: ServedRepository) -> None:
 @pytest.mark.feature("X2")
 @pytest.mark.parametrize("secret", ["short", SECRET, AWKWARD], ids=["short", "usual", "awkward"])
 @pytest.mark.parametrize("shell", SHELLS)
-def test_the_hook_signs_the_input_from_git(shell: str, secret: str, served: ServedRepository, ear: Ear) -> None:
-    install_hook(served, ear.url, secret)
+def test_the_hook_signs_the_input_from_git(
+    shell: str, secret: str, served: ServedRepository, http_listener: HttpListener
+) -> None:
+    install_hook(served, http_listener.url, secret)
     under(shell, served)
     before = sh(served.bare, "rev-parse", "main")
     after = served.commit("change")
     served.push("HEAD:main")
     assert served.hook_is_done()
-    ((headers, body),) = ear.heard
+    ((headers, body),) = http_listener.heard
     parts = f"{headers['x-helmsman-timestamp']}.{headers['x-helmsman-delivery']}.".encode(), body
     assert body == f"project\n{before} {after} refs/heads/main\n".encode()
     assert is_signed(secret.encode(), parts, headers["x-helmsman-signature"])
@@ -95,68 +97,73 @@ def test_the_hook_signs_the_input_from_git(shell: str, secret: str, served: Serv
 
 @pytest.mark.feature("X3")
 @pytest.mark.parametrize("shell", SHELLS)
-def test_no_name_of_a_branch_is_ever_run(shell: str, served: ServedRepository, ear: Ear) -> None:
-    install_hook(served, ear.url)
+def test_no_name_of_a_branch_is_ever_run(shell: str, served: ServedRepository, http_listener: HttpListener) -> None:
+    install_hook(served, http_listener.url)
     under(shell, served)
     hostile = "we\"ird$(touch${IFS}pwned)`touch${IFS}pwned`;touch${IFS}pwned;'&|>pwned%s%n-\u00e9"
     served.push(f"HEAD:refs/heads/{hostile}")
     assert served.hook_is_done()
-    assert [update.ref for update in read_hook(ear.heard[0][1]).updates] == [f"refs/heads/{hostile}"]
+    assert [update.ref for update in read_hook(http_listener.heard[0][1]).updates] == [f"refs/heads/{hostile}"]
     assert not list(served.bare.parent.rglob("pwned*"))
 
 
 def test_only_branches_are_told_of_and_none_of_helmsman_s_own_however_many_slashes_end_the_address(
-    served: ServedRepository, ear: Ear
+    served: ServedRepository, http_listener: HttpListener
 ) -> None:
-    install_hook(served, f"{ear.url}//")
+    install_hook(served, f"{http_listener.url}//")
     sh(served.clone, "tag", "v1")
     served.push("v1", "HEAD:refs/heads/helmsman/a-loop", "HEAD:refs/helmsman/a-loop/state")
     assert not (served.bare / "helmsman-unsent").exists()
     served.push("HEAD:refs/heads/one", "HEAD:refs/heads/helmsman/two", "HEAD:refs/heads/three")
     assert served.hook_is_done()
-    assert {update.ref for _, body in ear.heard for update in read_hook(body).updates} == {"refs/heads/one", "refs/heads/three"}
-    assert ear.paths == {"/git"}
+    assert {update.ref for _, body in http_listener.heard for update in read_hook(body).updates} == {
+        "refs/heads/one",
+        "refs/heads/three",
+    }
+    assert http_listener.paths == {"/git"}
 
 
-def test_a_push_ends_before_the_receiver_answers(served: ServedRepository, ear: Ear) -> None:
-    install_hook(served, ear.url)
-    ear.let_go.clear()
+def test_a_push_ends_before_the_receiver_answers(served: ServedRepository, http_listener: HttpListener) -> None:
+    install_hook(served, http_listener.url)
+    http_listener.let_go.clear()
     served.push("HEAD:refs/heads/one")  # comes back although nobody has been answered yet
-    assert ear.came.wait(60)
-    assert ear.heard == []
-    ear.let_go.set()
+    assert http_listener.came.wait(60)
+    assert http_listener.heard == []
+    http_listener.let_go.set()
     assert served.hook_is_done()
 
 
-def test_what_could_not_be_sent_is_sent_after_the_next_push_under_the_same_name(served: ServedRepository, ear: Ear) -> None:
-    install_hook(served, ear.url)
-    ear.status = 503
+def test_what_could_not_be_sent_is_sent_after_the_next_push_under_the_same_name(
+    served: ServedRepository, http_listener: HttpListener
+) -> None:
+    install_hook(served, http_listener.url)
+    http_listener.status = 503
     served.push("HEAD:refs/heads/one")
     log = served.bare / "helmsman-push.log"
     assert eventually(lambda: log.exists() and "503; kept" in log.read_text())
     (kept,) = (served.bare / "helmsman-unsent").iterdir()
-    ear.status = 202
+    http_listener.status = 202
     served.push("HEAD:refs/heads/two")
     assert served.hook_is_done()
-    deliveries = {headers["x-helmsman-delivery"] for headers, body in ear.heard if b"refs/heads/one" in body}
+    deliveries = {headers["x-helmsman-delivery"] for headers, body in http_listener.heard if b"refs/heads/one" in body}
     assert deliveries == {kept.name}
-    assert any(b"refs/heads/two" in body for _, body in ear.heard)
+    assert any(b"refs/heads/two" in body for _, body in http_listener.heard)
 
 
-def test_what_is_refused_for_good_is_not_sent_again(served: ServedRepository, ear: Ear) -> None:
-    install_hook(served, ear.url)
-    ear.status = 404
+def test_what_is_refused_for_good_is_not_sent_again(served: ServedRepository, http_listener: HttpListener) -> None:
+    install_hook(served, http_listener.url)
+    http_listener.status = 404
     served.push("HEAD:refs/heads/one")
     assert served.hook_is_done()
     assert (served.bare / "helmsman-push.log").read_text() == "refused with status 404\n"
-    assert len(ear.heard) == 1
+    assert len(http_listener.heard) == 1
 
 
 @pytest.mark.parametrize("missing", ["helmsman.url", "helmsman.secretFile", "curl", "folder"])
 def test_a_push_succeeds_although_the_hook_misses_a_program(
-    missing: str, served: ServedRepository, ear: Ear, tmp_path: Path
+    missing: str, served: ServedRepository, http_listener: HttpListener, tmp_path: Path
 ) -> None:
-    install_hook(served, ear.url)
+    install_hook(served, http_listener.url)
     path = os.environ["PATH"]
     if missing == "curl":
         path = _only(tmp_path / "bin", "git git-receive-pack sh cat basename date od tr mkdir mktemp mv rm")
@@ -178,8 +185,8 @@ def _only(folder: Path, names: str) -> str:
 
 
 @pytest.mark.feature("X1")
-def test_the_secret_is_in_no_command_line(served: ServedRepository, ear: Ear, tmp_path: Path) -> None:
-    install_hook(served, ear.url)
+def test_the_secret_is_in_no_command_line(served: ServedRepository, http_listener: HttpListener, tmp_path: Path) -> None:
+    install_hook(served, http_listener.url)
     (tmp_path / "bin").mkdir()
     for name in ("openssl", "curl", "od", "cat", "date"):
         script = f'#!/bin/sh\nprintf "%s\\n" "$*" >> "{tmp_path}/arguments"\nexec {shutil.which(name)} "$@"\n'

@@ -26,7 +26,7 @@ def work(remote: Path, tmp_path: Path) -> LoopWork:
     return start_loop(tmp_path / "top", tmp_path / "tree")
 
 
-def go_on(repository: Repository, worktree: Path, before: LoopState, text: str) -> LoopState:
+def iterate(repository: Repository, worktree: Path, before: LoopState, text: str) -> LoopState:
     """One more iteration: a commit on the branch, a state on the ref."""
     head = commit(worktree, text, {"app.py": text})
     after = before.model_copy(update={"iteration": before.iteration + 1, "head": head})
@@ -46,7 +46,7 @@ def hook(remote: Path, name: str, body: str) -> None:
 def test_branch_and_state_arrive_together(work: LoopWork, remote: Path) -> None:
     state = work.state
     for text in ("one", "two"):
-        state = go_on(work.repository, work.path, state, text)
+        state = iterate(work.repository, work.path, state, text)
         push_loop(work.repository, state)
         assert tips(remote) == tips(work.repository.common) == (state.head, read_state(work.repository, LOOP)[1])
     push_loop(work.repository, state)
@@ -57,7 +57,7 @@ def test_a_repository_that_lies_where_git_looks_for_a_remote_that_is_gone_gets_n
     sh(work.repository.common, "init", "--quiet", "--bare", str(planted))
     sh(work.repository.common, "remote", "remove", "origin")
     with pytest.raises(OperatorError, match="there is no remote 'origin'"):
-        push_loop(work.repository, go_on(work.repository, work.path, work.state, "one"))
+        push_loop(work.repository, iterate(work.repository, work.path, work.state, "one"))
     assert tips(planted) == (None, None)
 
 
@@ -71,7 +71,7 @@ def test_a_repository_that_lies_where_git_looks_for_a_remote_that_is_gone_gets_n
 def test_where_the_remote_refuses_one_of_the_two_neither_moves(work: LoopWork, remote: Path, name: str, body: str) -> None:
     before = tips(remote)
     hook(remote, name, body)
-    state = go_on(work.repository, work.path, work.state, "one")
+    state = iterate(work.repository, work.path, work.state, "one")
     with pytest.raises(TransientError) as caught:
         push_loop(work.repository, state)
     assert tips(remote) == before == (None, None)
@@ -79,14 +79,14 @@ def test_where_the_remote_refuses_one_of_the_two_neither_moves(work: LoopWork, r
 
 
 def test_a_clone_that_went_on_meanwhile_fences_the_other(work: LoopWork, remote: Path, tmp_path: Path) -> None:
-    state = go_on(work.repository, work.path, work.state, "one")
+    state = iterate(work.repository, work.path, work.state, "one")
     push_loop(work.repository, state)
     sh(tmp_path, "clone", "--quiet", "--branch", BRANCH, str(remote), "elsewhere")
     elsewhere = open_repository(tmp_path / "elsewhere")
     sh(elsewhere.top, "fetch", "--quiet", "origin", f"{REF}:{REF}")
-    theirs = go_on(elsewhere, elsewhere.top, read_state(elsewhere, LOOP)[0], "theirs")
+    theirs = iterate(elsewhere, elsewhere.top, read_state(elsewhere, LOOP)[0], "theirs")
     push_loop(elsewhere, theirs)
-    ours = go_on(work.repository, work.path, state, "ours")
+    ours = iterate(work.repository, work.path, state, "ours")
     with pytest.raises(Fenced) as caught:
         push_loop(work.repository, ours)
     assert f"git fetch origin {REF}" in caught.value.remedy
@@ -117,7 +117,7 @@ def test_a_remote_is_no_option_of_gits(name: str) -> None:
         RemoteConfig(push=True, name=name)
 
 
-def took_back(work: LoopWork, before: LoopState, failed: str, to: str) -> LoopState:
+def roll_back(work: LoopWork, before: LoopState, failed: str, to: str) -> LoopState:
     """The branch goes back, and what was taken off stays on a ref."""
     sh(work.path, "update-ref", f"refs/helmsman/{LOOP}/failed/2-1", failed)
     sh(work.path, "reset", "--quiet", "--hard", to)
@@ -127,46 +127,46 @@ def took_back(work: LoopWork, before: LoopState, failed: str, to: str) -> LoopSt
 
 @pytest.mark.feature("S17")
 def test_a_branch_that_went_back_takes_its_own_work_off_the_remote_as_well(work: LoopWork, remote: Path) -> None:
-    good = go_on(work.repository, work.path, work.state, "good")
-    bad = go_on(work.repository, work.path, good, "bad")
+    good = iterate(work.repository, work.path, work.state, "good")
+    bad = iterate(work.repository, work.path, good, "bad")
     push_loop(work.repository, bad)
-    back = took_back(work, bad, bad.head, good.head)
+    back = roll_back(work, bad, bad.head, good.head)
     hook(remote, "pre-receive", "exit 1")
     with pytest.raises(TransientError):
         push_loop(work.repository, back)  # missed once: the next one makes it up
     (remote / "hooks" / "pre-receive").unlink()
-    later = go_on(work.repository, work.path, back, "another way")
+    later = iterate(work.repository, work.path, back, "another way")
     push_loop(work.repository, later)
     assert tips(remote) == (later.head, read_state(work.repository, LOOP)[1])
 
 
 @pytest.mark.feature("S17")
 def test_what_somebody_else_pushed_onto_the_branch_is_never_replaced(work: LoopWork, remote: Path, tmp_path: Path) -> None:
-    good = go_on(work.repository, work.path, work.state, "good")
-    bad = go_on(work.repository, work.path, good, "bad")
+    good = iterate(work.repository, work.path, work.state, "good")
+    bad = iterate(work.repository, work.path, good, "bad")
     push_loop(work.repository, bad)
     sh(tmp_path, "clone", "--quiet", "--branch", BRANCH, str(remote), "person")
     theirs = commit(tmp_path / "person", "a person's own fix", {"fix.py": "x = 1\n"})
     sh(tmp_path / "person", "push", "--quiet", "origin", BRANCH)
     with pytest.raises(Fenced):
-        push_loop(work.repository, took_back(work, bad, bad.head, good.head))
+        push_loop(work.repository, roll_back(work, bad, bad.head, good.head))
     assert tips(remote)[0] == theirs
 
 
 @pytest.mark.feature("S17")
 def test_a_remote_that_lets_no_branch_go_back_is_the_operators_and_nobody_elses_course(work: LoopWork, remote: Path) -> None:
-    good = go_on(work.repository, work.path, work.state, "good")
-    bad = go_on(work.repository, work.path, good, "bad")
+    good = iterate(work.repository, work.path, work.state, "good")
+    bad = iterate(work.repository, work.path, good, "bad")
     push_loop(work.repository, bad)
     sh(remote, "config", "receive.denyNonFastForwards", "true")
     with pytest.raises(OperatorError, match="rejects the reset of") as caught:
-        push_loop(work.repository, took_back(work, bad, bad.head, good.head))
+        push_loop(work.repository, roll_back(work, bad, bad.head, good.head))
     assert not isinstance(caught.value, Fenced)
     assert tips(remote)[0] == bad.head
 
 
 def test_a_users_settings_for_pushes_send_nothing_more_and_nowhere_else(work: LoopWork, remote: Path) -> None:
-    state = go_on(work.repository, work.path, work.state, "one")
+    state = iterate(work.repository, work.path, work.state, "one")
     sh(work.path, "tag", "-a", "-m", "of the agent", "v9.9", state.head)
     sh(work.path, "config", "push.followTags", "true")
     sh(work.path, "config", "push.gpgSign", "true")

@@ -23,7 +23,7 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def ahead(one: Repository, two: Repository) -> Repository:
+def machine_ahead(one: Repository, two: Repository) -> Repository:
     """A machine that went on by itself, while another one took the loop over and pushed."""
     before = begin_loop(one)
     push_loop(one, before)
@@ -32,7 +32,7 @@ def ahead(one: Repository, two: Repository) -> Repository:
     return one
 
 
-def around_the_move(monkeypatch: pytest.MonkeyPatch, *, before: Callable[[], object], after: Callable[[], object]) -> None:
+def run_around_update(monkeypatch: pytest.MonkeyPatch, *, before: Callable[[], object], after: Callable[[], object]) -> None:
     """Do something right before and right after the state's ref is moved to the remote's commit."""
     real = remote_handover.git
 
@@ -48,45 +48,49 @@ def around_the_move(monkeypatch: pytest.MonkeyPatch, *, before: Callable[[], obj
     monkeypatch.setattr(remote_handover, "git", git)
 
 
-def test_reading_a_state_while_it_is_replaced_keeps_it_verified(ahead: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_a_state_while_it_is_replaced_keeps_it_verified(
+    machine_ahead: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def look() -> None:
-        assert state_ref.show_state(ahead, LOOP).unverified == ""
+        assert state_ref.show_state(machine_ahead, LOOP).unverified == ""
 
-    around_the_move(monkeypatch, before=look, after=look)
-    pull_state(ahead, LOOP, PUSH_CONFIG, locked=False)
-    assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
+    run_around_update(monkeypatch, before=look, after=look)
+    pull_state(machine_ahead, LOOP, PUSH_CONFIG, locked=False)
+    assert state_ref.read_state(machine_ahead, LOOP)[0].iteration == 1
 
 
-def test_a_reader_that_notes_a_replaced_state_late_keeps_it_verified(ahead: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_notes_a_replaced_state_late_keeps_it_verified(
+    machine_ahead: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for noted in keys_folder().glob("*.tip"):
         noted.unlink()  # so that whoever looks has something to note
     real = state_ref.find_doubt
 
     def slow(*arguments: Any) -> Any:
         looking.undo()
-        pull_state(ahead, LOOP, PUSH_CONFIG, locked=False)
+        pull_state(machine_ahead, LOOP, PUSH_CONFIG, locked=False)
         return real(*arguments)
 
     with monkeypatch.context() as looking:
         looking.setattr(state_ref, "find_doubt", slow)
-        state_ref.show_state(ahead, LOOP)
-    assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
+        state_ref.show_state(machine_ahead, LOOP)
+    assert state_ref.read_state(machine_ahead, LOOP)[0].iteration == 1
 
 
 @pytest.mark.parametrize("moved", [False, True], ids=["before the ref is moved", "after it"])
 def test_a_driver_killed_while_replacing_the_state_leaves_a_verified_one(
-    ahead: Repository, monkeypatch: pytest.MonkeyPatch, *, moved: bool
+    machine_ahead: Repository, monkeypatch: pytest.MonkeyPatch, *, moved: bool
 ) -> None:
     def die() -> None:
         raise Killed
 
     with monkeypatch.context() as dying:
-        around_the_move(dying, before=(lambda: None) if moved else die, after=die)
+        run_around_update(dying, before=(lambda: None) if moved else die, after=die)
         with pytest.raises(Killed):
-            pull_state(ahead, LOOP, PUSH_CONFIG, locked=False)
-    assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
-    pull_state(ahead, LOOP, PUSH_CONFIG, locked=False)
-    assert state_ref.read_state(ahead, LOOP)[0].iteration == 1
+            pull_state(machine_ahead, LOOP, PUSH_CONFIG, locked=False)
+    assert state_ref.read_state(machine_ahead, LOOP)[0].iteration == 1
+    pull_state(machine_ahead, LOOP, PUSH_CONFIG, locked=False)
+    assert state_ref.read_state(machine_ahead, LOOP)[0].iteration == 1
 
 
 def test_a_driver_killed_between_state_and_tip_leaves_a_verified_state(one: Repository, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def told(capsys: pytest.CaptureFixture[str], repo: Path, file: Path | None = None, *, code: int = 0) -> Any:
+def run_check_rubric(capsys: pytest.CaptureFixture[str], repo: Path, file: Path | None = None, *, code: int = 0) -> Any:
     assert check_rubric(repo, file, as_json=True) == code
     return json.loads(capsys.readouterr().out)
 
@@ -71,7 +71,7 @@ def test_the_parsed_rubric_is_printed_as_text_or_json(capsys: pytest.CaptureFixt
         "  no command names types",
         "  no command names build",
     ]
-    found = told(capsys, repository)
+    found = run_check_rubric(capsys, repository)
     assert set(found) == {"file", "valid", "envisioning", "checks", "criteria", "flaws", "audit"}
     assert (found["file"], found["valid"], found["flaws"]) == ("RUBRIC.md", True, [])
     assert [(check["line"], check["name"]) for check in found["checks"]] == [(5, "tests"), (6, "lint")]
@@ -81,7 +81,7 @@ def test_the_parsed_rubric_is_printed_as_text_or_json(capsys: pytest.CaptureFixt
 
 def test_another_file_can_be_checked_without_a_repository(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "draft.md").write_text("## Checks\n- `a`\n- `b` and `c`\n")
-    found = told(capsys, tmp_path, tmp_path / "draft.md", code=2)
+    found = run_check_rubric(capsys, tmp_path, tmp_path / "draft.md", code=2)
     assert (found["file"], found["audit"]["checks_from"]) == ("draft.md", "draft.md")
 
 
@@ -97,7 +97,7 @@ def test_checks_that_another_file_replaces_are_reported_as_unused(capsys: pytest
     (repository / "helmsman.toml").write_text('checks = ["make test"]\n')
     check_rubric(repository, None, as_json=False)
     assert "  the checks of this file are not used: helmsman.toml sets others" in capsys.readouterr().out.splitlines()
-    assert told(capsys, repository)["audit"]["checks_from"] == "helmsman.toml"
+    assert run_check_rubric(capsys, repository)["audit"]["checks_from"] == "helmsman.toml"
 
 
 # --- audit --------------------------------------------------------------------------------------------------------
@@ -107,7 +107,7 @@ def test_checks_that_another_file_replaces_are_reported_as_unused(capsys: pytest
 def test_checks_that_always_agreed_in_past_loops_are_reported(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
     keep(repository, *[(True, True)] * 6, (False, False))
     keep(repository, *[(True, True)] * 3, (False, False), loop="other")
-    found = told(capsys, repository)["audit"]
+    found = run_check_rubric(capsys, repository)["audit"]
     assert (found["reports"], found["agreeing"]) == (11, [{"checks": ["tests", "lint"], "reports": 11, "failures": 2}])
     check_rubric(repository, None, as_json=False)
     line = "  always the same verdict: tests and lint, in 11 reports, 2 of them failures"
@@ -121,7 +121,7 @@ def test_an_unreadable_record_ends_the_audit_and_not_the_command(capsys: pytest.
     tree = git(repository, "mktree", stdin=f"100644 blob {blob}\trecord.json\n".encode()).strip()
     commit = git(repository, "commit-tree", tree, "-p", state_ref("mend-it"), "-m", "from another version").strip()
     git(repository, "update-ref", state_ref("mend-it"), commit)
-    assert told(capsys, repository)["audit"]["reports"] == 0
+    assert run_check_rubric(capsys, repository)["audit"]["reports"] == 0
 
 
 def test_the_installed_command_does_it(repository: Path, tmp_path: Path) -> None:

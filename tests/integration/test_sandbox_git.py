@@ -126,13 +126,13 @@ def test_a_repository_that_borrows_is_seen_whole(scene: SandboxScene, tmp_path: 
     assert other.inside("git log --format=%s; git fsck --full 2>&1").head == "start\n"
 
 
-def room(scene: SandboxScene) -> CheckContext:
+def check_context(scene: SandboxScene) -> CheckContext:
     return CheckContext(Worktree(scene.worktree), f"check-{uuid4().hex}", never_stop, sandbox=CHECKS_TOO)
 
 
 def checked(scene: SandboxScene, command: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int | None, str]:
     monkeypatch.setenv("HOME", str(scene.home))
-    result = run_check(room(scene), 0, CheckConfig(command=command), 30)
+    result = run_check(check_context(scene), 0, CheckConfig(command=command), 30)
     return result.exit_code, result.head
 
 

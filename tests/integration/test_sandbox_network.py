@@ -45,7 +45,7 @@ def echoing(*, prefix: bytes = b"") -> Generator[int]:
         server.shutdown(socket.SHUT_RDWR)
 
 
-def said(folder: Path, port: int, *words: bytes) -> bytes:
+def exchange(folder: Path, port: int, *words: bytes) -> bytes:
     """What comes back through a socket, all of it, for words that each wait for an answer."""
     answers = b""
     with socket.socket(socket.AF_UNIX) as client:
@@ -63,7 +63,7 @@ def connect(host: str, port: int) -> bytes:
 
 def test_a_socket_leads_to_the_same_port_of_loopback() -> None:
     with echoing() as port, sockets(Reach(), (port,), None) as folder:
-        assert said(folder, port, b"hello") == b"hello"
+        assert exchange(folder, port, b"hello") == b"hello"
         assert [path.name for path in folder.iterdir()] == [str(port)]
     assert not folder.exists()
 
@@ -85,7 +85,7 @@ def test_nothing_is_left_of_a_connection_to_whoever_never_ends_it() -> None:
 def test_the_proxy_leads_to_what_is_allowed() -> None:
     reach = Reach((), (("model.example", 443),), proxy=True)
     with echoing(prefix=b"HTTP/1.1 200 fine\r\n\r\n") as port, sockets(reach, (), Upstream("127.0.0.1", port)) as folder:
-        answer = said(folder, reach.proxy_port, connect("model.example", 443))
+        answer = exchange(folder, reach.proxy_port, connect("model.example", 443))
     assert answer.startswith(b"HTTP/1.1 200 Connection established\r\n\r\n")
 
 
@@ -108,7 +108,7 @@ def test_the_proxy_refuses_everything_else_and_says_so(
     heard: list[Event] = []
     reach = Reach((), (("model.example", 443), ("localhost", 443)), proxy=True)
     with caplog.at_level(logging.WARNING), listening(heard.append), sockets(reach, (), None) as folder:
-        assert said(folder, reach.proxy_port, asked).startswith(b"HTTP/1.1 " + status)
+        assert exchange(folder, reach.proxy_port, asked).startswith(b"HTTP/1.1 " + status)
     (event,) = heard
     assert isinstance(event, ToolGuarded)
     assert (event.guarded.rule, event.guarded.denied) == ("network", True)
@@ -122,7 +122,7 @@ def test_refusals_without_end_do_not_fill_the_journal() -> None:
     reach = Reach(proxy=True)
     with listening(heard.append), sockets(reach, (), None) as folder:
         for number in range(MOST_REPORTED + 5):
-            said(folder, reach.proxy_port, connect(f"h{number}.example", 443))
+            exchange(folder, reach.proxy_port, connect(f"h{number}.example", 443))
     assert len(heard) == MOST_REPORTED
 
 

@@ -234,21 +234,21 @@ FINDING = {
 }
 
 
-def room(top: Path) -> CheckContext:
+def check_context(top: Path) -> CheckContext:
     return CheckContext(Worktree(top), tag=f"t/{uuid4().hex}", stop=never_stop)
 
 
 def test_scans_with_exit_code_1_are_read(top: Path) -> None:
     report = json.dumps({"results": [FINDING]})
     command = f"touch left; echo noise >&2; printf %s '{report}'; exit 1"
-    scan = security_findings(command, room(top), sh(top, "rev-parse", "HEAD"))
+    scan = security_findings(command, check_context(top), sh(top, "rev-parse", "HEAD"))
     assert [(one.rule, one.path, one.line) for one in scan.findings] == [("B602", "app.py", 6)]
     assert (scan.error, scan.commit) == ("", sh(top, "rev-parse", "HEAD"))
     assert not (top / "left").exists()
 
 
 def test_a_scan_that_cannot_run_has_an_error_and_no_findings(top: Path) -> None:
-    scan = security_findings("no-such-scanner-anywhere", room(top), sh(top, "rev-parse", "HEAD"))
+    scan = security_findings("no-such-scanner-anywhere", check_context(top), sh(top, "rev-parse", "HEAD"))
     assert scan.findings == ()
     assert scan.error.endswith("exit code 127")
 

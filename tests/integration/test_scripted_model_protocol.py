@@ -56,7 +56,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def said(body: bytes) -> str:
+def response_text(body: bytes) -> str:
     return "".join(event["delta"].get("text", "") for event in events(body) if event["type"] == "content_block_delta")
 
 
@@ -72,7 +72,7 @@ def test_a_request_that_does_not_stream_gets_the_same_message_as_one_object() ->
 def test_parallel_requests_are_each_counted_once() -> None:
     def ask(session: int) -> list[str]:
         with connection(model.url) as to:
-            return [said(post(to, session=str(session)).read()) for _ in range(10)]
+            return [response_text(post(to, session=str(session)).read()) for _ in range(10)]
 
     with ScriptedModel(lambda request: say(f"{request.call}.{request.turn}")) as model, ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(ask, range(8)))

@@ -238,7 +238,7 @@ def test_setup_never_runs_at_a_stop(work: LoopWork, tag: str, tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
-def hinder(work: LoopWork, name: str) -> None:
+def obstruct(work: LoopWork, name: str) -> None:
     if name == "no commit":
         work.sh("checkout", "-q", "--orphan", "fresh")
     elif name == "no repository":
@@ -254,7 +254,7 @@ def test_if_the_files_cannot_be_checked_out_no_check_runs_and_the_agent_may_stop
 ) -> None:
     gated = gate(work, tag, f"echo >> '{tmp_path}/ran'; exit 1")
     assert ended(gated).blocked
-    hinder(work, name)
+    obstruct(work, name)
     before = picture(work.path)
     attempt, text = gated.run(active=True, full=False, said=ASKS)
     assert (attempt.blocked, text) == (False, "")

@@ -142,7 +142,7 @@ with exporting(None, None, SimpleNamespace(uid="u1"), print):
 """
 
 
-def said(program: str) -> str:
+def output_of(program: str) -> str:
     variables = {**os.environ, ENDPOINT: "http://127.0.0.1:9"}
     ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
@@ -150,7 +150,7 @@ def said(program: str) -> str:
 
 
 def test_without_the_libraries_one_line_says_what_to_install() -> None:
-    assert said(MISSING) == f"{telemetry.MISSING}\n"
+    assert output_of(MISSING) == f"{telemetry.MISSING}\n"
     assert "pip install 'helmsman[telemetry]'" in telemetry.MISSING
 
 
@@ -200,7 +200,7 @@ def folder_of(repository: Repository) -> LoopFolder:
     return loop_folder(repository, LOOP)
 
 
-def told(collector: Collector) -> list[str]:
+def span_names(collector: Collector) -> list[str]:
     return sorted(f"{span.name} {span.attributes.get('helmsman.iteration', '')}".strip() for span in collector.spans)
 
 
@@ -209,7 +209,7 @@ def test_several_drivers_in_sequence_export_one_trace_that_ends_once(repository:
     drive(repository, last=True)
     with driver(repository):  # a loop that has ended is looked at again
         pass
-    names = [name for name in told(collector) if name.startswith(("iteration", "invoke_workflow"))]
+    names = [name for name in span_names(collector) if name.startswith(("iteration", "invoke_workflow"))]
     assert names == ["invoke_workflow helmsman", "iteration 1", "iteration 2"]
     assert len({span.trace for span in collector.spans}) == 1
     assert len({span.id for span in collector.spans}) == len(collector.spans)
@@ -221,7 +221,7 @@ def test_the_next_driver_goes_on_with_the_steps_that_a_killed_one_has_done(repos
     with driver(repository) as state:
         step(state, "plan")
         publish(IterationRecorded(record=record(repository, state)))
-    assert [name for name in told(collector) if name.startswith("step")] == ["step orient 1", "step plan 1"]
+    assert [name for name in span_names(collector) if name.startswith("step")] == ["step orient 1", "step plan 1"]
 
 
 def test_a_rejected_export_is_one_line_of_the_display(repository: Repository, collector: Collector) -> None:

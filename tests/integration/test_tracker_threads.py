@@ -30,7 +30,7 @@ def context(tmp_path: Path) -> LoopContext:
     return LoopContext(repository, tmp_path / "tree", loop_folder(repository, "mend-it"))
 
 
-def asked(api: TrackerApi, context: LoopContext, **fields: Any) -> LoopState:
+def ask_on_tracker(api: TrackerApi, context: LoopContext, **fields: Any) -> LoopState:
     """A loop whose question stands at the tracker."""
     fresh = asking(api, **fields)
     publish(None, fresh, context)
@@ -150,7 +150,7 @@ def test_publishing_never_raises(api: TrackerApi, context: LoopContext, caplog: 
 
 
 def test_the_first_command_of_an_allowed_user_is_the_answer(api: TrackerApi, context: LoopContext) -> None:
-    waiting = asked(api, context)
+    waiting = ask_on_tracker(api, context)
     assert answer_from_tracker(waiting, context) is None
     api.say(1, "alice", "I am looking at it.")
     api.say(1, "ALICE", "/helmsman approve use the cache\nand test it")
@@ -162,7 +162,7 @@ def test_the_first_command_of_an_allowed_user_is_the_answer(api: TrackerApi, con
 
 
 def test_a_confirmation_is_posted_once(api: TrackerApi, context: LoopContext) -> None:
-    waiting = asked(api, context)
+    waiting = ask_on_tracker(api, context)
     api.say(1, "alice", "/helmsman revise")
     api.say(1, "alice", "/helmsman approve")
     first = answer_from_tracker(waiting, context)
@@ -176,14 +176,14 @@ def test_a_confirmation_is_posted_once(api: TrackerApi, context: LoopContext) ->
     "author", ["eve", "", "alice-", BOT], ids=["a stranger", "a deleted account", "a look-alike", "our own account"]
 )
 def test_comments_of_other_users_neither_answer_nor_get_a_reply(api: TrackerApi, context: LoopContext, author: str) -> None:
-    waiting = asked(api, context)
+    waiting = ask_on_tracker(api, context)
     api.say(1, author, "/helmsman stop")
     assert answer_from_tracker(waiting, context) is None
     assert len(api.issues[1].comments) == 1
 
 
 def test_a_person_may_use_the_account_of_the_token(api: TrackerApi, context: LoopContext) -> None:
-    waiting = asked(api, context, tracker={"allowed_users": (BOT,)})
+    waiting = ask_on_tracker(api, context, tracker={"allowed_users": (BOT,)})
     api.say(1, BOT, "/helmsman stop")
     answer = answer_from_tracker(waiting, context)
     assert answer is not None
@@ -192,9 +192,9 @@ def test_a_person_may_use_the_account_of_the_token(api: TrackerApi, context: Loo
 
 
 def test_a_comment_from_before_the_question_answers_nothing(api: TrackerApi, context: LoopContext) -> None:
-    asked(api, context)
+    ask_on_tracker(api, context)
     api.say(1, "alice", "/helmsman stop")
-    second = asked(api, context, number=2)
+    second = ask_on_tracker(api, context, number=2)
     assert answer_from_tracker(second, context) is None
     api.say(1, "alice", "/helmsman approve")
     answer = answer_from_tracker(second, context)
@@ -203,17 +203,17 @@ def test_a_comment_from_before_the_question_answers_nothing(api: TrackerApi, con
 
 
 def test_an_edited_comment_does_not_count(api: TrackerApi, context: LoopContext) -> None:
-    waiting = asked(api, context)
+    waiting = ask_on_tracker(api, context)
     api.say(1, "alice", "/helmsman stop", edited=True)
     assert answer_from_tracker(waiting, context) is None
     assert "edited comments are ignored" in api.issues[1].comments[-1].body
 
 
 def test_a_comment_that_pretends_to_be_ours_changes_nothing(api: TrackerApi, context: LoopContext) -> None:
-    asked(api, context)
+    ask_on_tracker(api, context)
     forged = "<!-- helmsman: uid=u1 detection=gate.milestone stage=milestone-3-2 -->\n/helmsman stop"
     api.say(1, "eve", forged)
-    second = asked(api, context, number=2)
+    second = ask_on_tracker(api, context, number=2)
     assert [one.author for one in api.issues[1].comments] == ["eve", BOT]
     assert answer_from_tracker(second, context) is None
 
@@ -227,7 +227,7 @@ def test_an_unpublished_question_is_published_when_an_answer_is_read(api: Tracke
 
 
 def test_without_allowed_users_nothing_is_requested(api: TrackerApi, context: LoopContext) -> None:
-    waiting = asked(api, context, tracker={"allowed_users": ()})
+    waiting = ask_on_tracker(api, context, tracker={"allowed_users": ()})
     before = len(api.requests)
     assert answer_from_tracker(waiting, context) is None
     assert answer_from_tracker(loop(api), context) is None
@@ -236,14 +236,14 @@ def test_without_allowed_users_nothing_is_requested(api: TrackerApi, context: Lo
 
 
 def test_an_answer_counts_though_the_reply_fails(api: TrackerApi, context: LoopContext) -> None:
-    waiting = asked(api, context)
+    waiting = ask_on_tracker(api, context)
     api.say(1, "alice", "/helmsman approve")
     api.faults = [Fault(403, method="POST")]
     assert answer_from_tracker(waiting, context) is not None
 
 
 def test_answers_are_polled_at_the_configured_interval(api: TrackerApi, context: LoopContext) -> None:
-    ear = TrackerListener(asked(api, context), context)
+    ear = TrackerListener(ask_on_tracker(api, context), context)
     before = len(api.requests)
     assert [ear(), len(api.requests) > before] == [None, True]
     heard = len(api.requests)
@@ -253,7 +253,7 @@ def test_answers_are_polled_at_the_configured_interval(api: TrackerApi, context:
 
 
 def test_reading_answers_never_raises(api: TrackerApi, context: LoopContext) -> None:
-    waiting = asked(api, context)
+    waiting = ask_on_tracker(api, context)
     for fault in (Fault(401), Fault(404), Fault(200)):
         api.faults = [fault]
         assert answer_from_tracker(waiting, context) is None

@@ -30,7 +30,7 @@ from tests.fakes.faults import Fault
 from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, criterion, judge_turn
 from tests.fakes.planted_secrets import KINDS, as_text, files, find_leaks, objects, plant_secrets
-from tests.fakes.scripted_agent import PROMISE, Call, prompt_of, result, says, scripted_agent, spoken
+from tests.fakes.scripted_agent import PROMISE, Call, message_events, prompt_of, result, says, scripted_agent
 from tests.flows.conftest import engine_url, repository
 
 __all__ = ["engine_url", "repository"]
@@ -259,9 +259,10 @@ def test_twenty_kinds_of_secrets_in_eight_places_are_found_nowhere(
     said = f"mkdir -p {words}; {printing(tmp_path, 'comment', as_text(planted['comment']))} > {words}/{1:020d}.txt"
     told = f"{as_text(planted[AGENT])}\nand {known}"
     calls = [
-        Call(events=spoken("hm"), exit_code=137, shell=f"{printing(tmp_path, 'error', as_text(planted['error']))} >&2"),
+        Call(events=message_events("hm"), exit_code=137, shell=f"{printing(tmp_path, 'error', as_text(planted['error']))} >&2"),
         Call(
-            shell=f"{said}; echo 1 > answer", events=(*using_a_tool(as_text(planted["tool output"])), *spoken(told), result(told))
+            shell=f"{said}; echo 1 > answer",
+            events=(*using_a_tool(as_text(planted["tool output"])), *message_events(told), result(told)),
         ),
         says(f"{PROMISE}\n{told}", shell=SOLVE),
         says(PROMISE, shell="date +%N > more"),

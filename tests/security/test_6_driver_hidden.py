@@ -81,7 +81,7 @@ def is_hidden(process: psutil.Process) -> bool:
     return (owner.st_uid, owner.st_gid) == (0, 0) != (process.uids().effective, process.gids().effective)
 
 
-def told_of(process: psutil.Process) -> tuple[list[str], list[str]] | None:
+def arguments_and_environment(process: psutil.Process) -> tuple[list[str], list[str]] | None:
     """Its arguments and the values of its environment; None where it has ended meanwhile, as each `sleep` of an agent does."""
     with suppress(psutil.NoSuchProcess):
         return process.cmdline(), list(process.environ().values())
@@ -103,7 +103,7 @@ def test_driver_engine_and_members_of_a_group_are_hidden_while_their_agents_work
         pipe = subprocess.PIPE
         group = subprocess.Popen(command, cwd=helmsman.repository, env=variables, stdout=pipe, stderr=pipe, text=True)
         assert eventually(lambda: len(list(home.glob("held-*"))) == 2, PATIENCE), group.poll()
-        found = {one: said for one in processes("HOME", str(home)) if (said := told_of(one))}
+        found = {one: said for one in processes("HOME", str(home)) if (said := arguments_and_environment(one))}
         named = [one for one, (words, _) in found.items() if {SERVER, MEMBER} & set(words) and not is_supervisor(one)]
         ours = [psutil.Process(group.pid), *named]
         assert len(ours) == 4

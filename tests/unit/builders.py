@@ -83,8 +83,8 @@ def situation(**fields: Any) -> Situation:
     return Situation(before, evidence(before, **fields), signals, now, oversight)
 
 
-def sight(**fields: Any) -> IterationView:
-    """Fields of a Sight, and any of its Evidence."""
+def iteration_view(**fields: Any) -> IterationView:
+    """A view with these fields; the others are fields of its evidence."""
     before = fields.pop("state", None) or state()
     started_at, now = fields.pop("started_at", NOW - MINUTE), fields.pop("now", NOW)
     return IterationView(before, evidence(before, **fields), started_at, now)

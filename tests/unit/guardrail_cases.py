@@ -26,8 +26,8 @@ def episode(iteration: int = 1, *errors: ErrorVector, movement: Movement = Movem
     return Episode.model_validate({**given, "at": NOW + timedelta(minutes=iteration), **found, **fields})
 
 
-def vain(times: int, kind: FailureClass = TEST, where: str = "", **fields: Any) -> list[Episode]:
-    """Iterations in a row that fail alike and get nowhere."""
+def failing_episodes(times: int, kind: FailureClass = TEST, where: str = "", **fields: Any) -> list[Episode]:
+    """Consecutive iterations with the same failure and no progress."""
     return [episode(number, failure(kind, where), **fields) for number in range(1, times + 1)]
 
 

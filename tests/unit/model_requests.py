@@ -17,7 +17,7 @@ from tests.fakes.judge_questions import SLUGS, judge_config, question
 from tests.unit.builders import orientation
 from tests.unit.histories import FORWARD, SIDEWAYS, green, history
 from tests.unit.histories import red as failing
-from tests.unit.lived import episodes, summary
+from tests.unit.memory_builders import episodes, summary
 from tests.unit.prompt_situations import COMMITS, COPIED, GOAL, JUDGED, after, on, red
 
 STUCK = after("test_half", "test_mx", oversight=on(EscalationLevel.REFACTOR, "stuck: no gain in 3 iterations"))

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.feature("V6")
 PROMISE = "<promise>COMPLETE</promise>"
 
 
-def told(text: str) -> list[str]:
+def claims_in(text: str) -> list[str]:
     return [f"{claim.kind} {claim.subject}".strip() for claim in read_claims(text, PROMISE).claims]
 
 
@@ -37,7 +37,7 @@ def told(text: str) -> list[str]:
     ],
 )
 def test_files_tests_commits_and_the_status_block_are_claimed(text: str, claimed: list[str]) -> None:
-    assert told(text) == claimed
+    assert claims_in(text) == claimed
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_files_tests_commits_and_the_status_block_are_claimed(text: str, claimed
     ],
 )
 def test_denials_plans_and_partial_statements_are_not_claims(text: str) -> None:
-    assert told(text) == []
+    assert claims_in(text) == []
 
 
 def test_claims_are_unique_and_shortened() -> None:

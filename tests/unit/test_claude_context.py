@@ -32,7 +32,7 @@ COMPACTED = {
 """As the real CLI 2.1.330 wrote it, without its ids."""
 
 
-def said(parent: str | None = None, model: str = "claude-opus-5-5", content: Any = (), **usage: int) -> Event:
+def assistant_event(parent: str | None = None, model: str = "claude-opus-5-5", content: Any = (), **usage: int) -> Event:
     message = {"model": model, "content": list(content), "usage": usage}
     return {"type": "assistant", "message": message, "parent_tool_use_id": parent}
 
@@ -42,7 +42,10 @@ def ran(tool: str, given: dict[str, Any], answer: Any = LONG, failed: bool = Fal
     identity = f"toolu_{next(NUMBERS)}"
     call = {"type": "tool_use", "id": identity, "name": tool, "input": given}
     result = {"type": "tool_result", "tool_use_id": identity, "content": answer, "is_error": failed}
-    return [said(parent, content=[call]), {"type": "user", "message": {"content": [result]}, "parent_tool_use_id": parent}]
+    return [
+        assistant_event(parent, content=[call]),
+        {"type": "user", "message": {"content": [result]}, "parent_tool_use_id": parent},
+    ]
 
 
 def bash(command: str, answer: Any = "", failed: bool = False) -> list[Event]:
@@ -72,14 +75,14 @@ def noise_of(*streams: list[Event]) -> int:
 
 
 def test_the_size_is_what_the_last_message_was_given_and_the_peak_the_most() -> None:
-    full = said(input_tokens=5, cache_creation_input_tokens=20, cache_read_input_tokens=300, output_tokens=9)
-    use = use_of([full, said(input_tokens=7)])
+    full = assistant_event(input_tokens=5, cache_creation_input_tokens=20, cache_read_input_tokens=300, output_tokens=9)
+    use = use_of([full, assistant_event(input_tokens=7)])
     assert (use.tokens, use.peak, use.window) == (7, 325, 1_000_000)
 
 
 def test_subagents_and_what_the_cli_says_itself_fill_nothing() -> None:
-    aside = [said(parent="toolu_a", input_tokens=900), said(model="<synthetic>", input_tokens=0)]
-    assert use_of([said(input_tokens=7)], aside).tokens == 7
+    aside = [assistant_event(parent="toolu_a", input_tokens=900), assistant_event(model="<synthetic>", input_tokens=0)]
+    assert use_of([assistant_event(input_tokens=7)], aside).tokens == 7
 
 
 # what tools answered --------------------------------------------------------------------------------------------------
@@ -139,7 +142,7 @@ def test_honest_work_is_no_noise(work: list[list[Event]]) -> None:
 
 
 def test_a_compaction_is_kept_with_its_sizes() -> None:
-    use = use_of([said(input_tokens=120_258), COMPACTED])
+    use = use_of([assistant_event(input_tokens=120_258), COMPACTED])
     assert use.compactions == (Compaction(trigger="auto", before=120_258, after=4_951),)
     assert (use.tokens, use.peak) == (4_951, 120_258)
 

@@ -28,7 +28,7 @@ def overview(state: LoopState, record: IterationRecord | None = None) -> dict[st
     return {row[0].split()[1]: row[1].split()[0] for row in rows}
 
 
-def told(page: str, system: str) -> dict[str, str]:
+def section_of(page: str, system: str) -> dict[str, str]:
     """What a system's own section tells, by name."""
     sections = [section for section in page.split("\n## ")[1:] if section.split()[2] == system]
     return {row[0]: row[1] for row in read(f"## {sections[0]}").tables[0][1:]}
@@ -56,7 +56,7 @@ def test_there_are_six_systems_each_with_its_sign() -> None:
     ],
 )
 def test_a_system_tells_its_numbers(system: str, name: str, numbers: str) -> None:
-    assert told(dashboard(quoting_state(), quoting_record()), system)[name] == numbers
+    assert section_of(dashboard(quoting_state(), quoting_record()), system)[name] == numbers
 
 
 def _with(**fields: Any) -> LoopState:

@@ -133,15 +133,15 @@ JUDGED = {"judge": {"criteria": ["every error is told"], "rejections": 3}}
 GONE = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="t.py", message="test_a was deleted", honest="keep it")
 
 
-def asked(sections: dict[str, Any] | None = None, **fields: Any) -> Decision:
+def decide_on_claim(sections: dict[str, Any] | None = None, **fields: Any) -> Decision:
     before = state(config(**(sections or {})), **fields.pop("before", {}))
     return decide(situation(state=before, claims=ASKED, checks=REPORTS["pass"], **fields))
 
 
 @pytest.mark.feature("M3", "V9")
 def test_with_a_judge_only_its_approval_completes() -> None:
-    assert asked(JUDGED, judgement=APPROVED).reason.endswith("and the judge agrees on 1 criterion on cccccccccc")
-    rejected = asked(JUDGED, judgement=REJECTED)
+    assert decide_on_claim(JUDGED, judgement=APPROVED).reason.endswith("and the judge agrees on 1 criterion on cccccccccc")
+    rejected = decide_on_claim(JUDGED, judgement=REJECTED)
     assert (rejected.kind, rejected.rule) == (CONTINUE, "continue")
     assert "the judge did not approve: 1 of 2 criteria is not met" in rejected.reason
 
@@ -149,18 +149,18 @@ def test_with_a_judge_only_its_approval_completes() -> None:
 @pytest.mark.feature("V7")
 def test_only_an_approval_completes_a_loop() -> None:
     for outcome in JudgementOutcome:
-        decision = asked(JUDGED, judgement=REJECTED.model_copy(update={"outcome": outcome}))
+        decision = decide_on_claim(JUDGED, judgement=REJECTED.model_copy(update={"outcome": outcome}))
         assert (decision.outcome is Outcome.COMPLETED) == (outcome is JudgementOutcome.APPROVED)
 
 
 @pytest.mark.feature("M3")
 def test_rejections_in_a_row_wait_for_a_person_with_the_whole_picture() -> None:
-    third = asked(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=2)})
+    third = decide_on_claim(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=2)})
     assert (third.kind, third.rule, third.outcome) == (STOP, "judge.rejections", Outcome.WAITING)
     assert third.reason.startswith(
         "the judge rejected the work 3 times in a row, 3 are allowed: 1 of 2 criteria is not met (not met: names)"
     )
-    assert asked(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=1)}).kind == CONTINUE
+    assert decide_on_claim(JUDGED, judgement=REJECTED, before={"judge": JudgeMemory(rejections=1)}).kind == CONTINUE
 
 
 @pytest.mark.feature("V7")
@@ -169,7 +169,7 @@ def test_an_undecided_judge_asks_a_person_and_does_not_reject() -> None:
     undecided = Judgement(
         outcome=JudgementOutcome.UNDECIDED, cause="1 of 1 criteria cannot be decided: names", criteria=(untold,)
     )
-    decision = asked(JUDGED, judgement=undecided, before={"judge": JudgeMemory(rejections=2)})
+    decision = decide_on_claim(JUDGED, judgement=undecided, before={"judge": JudgeMemory(rejections=2)})
     assert (decision.kind, decision.rule, decision.outcome) == (STOP, "judge.cannot_tell", Outcome.WAITING)
     assert decision.reason == "the judge cannot tell whether the work is done, so a person has to decide: names: Not shown."
 
@@ -177,23 +177,23 @@ def test_an_undecided_judge_asks_a_person_and_does_not_reject() -> None:
 @pytest.mark.feature("M3")
 def test_where_another_approach_is_demanded_instead_nobody_is_waited_for() -> None:
     sections = {**JUDGED, "merge": {"into": "main"}}
-    assert asked(sections, judgement=REJECTED, before={"judge": JudgeMemory(rejections=2)}).kind == CONTINUE
+    assert decide_on_claim(sections, judgement=REJECTED, before={"judge": JudgeMemory(rejections=2)}).kind == CONTINUE
 
 
 @pytest.mark.feature("V5", "V9")
 def test_a_finding_that_blocks_is_the_reason_to_go_on() -> None:
-    decision = asked(findings=(GONE,))
+    decision = decide_on_claim(findings=(GONE,))
     assert (decision.kind, decision.outcome) == (CONTINUE, None)
     assert decision.reason == "the agent claimed completion, but test_a was deleted (tests.deleted, t.py)"
 
 
 @pytest.mark.feature("V9")
 def test_the_fifth_denied_request_in_a_row_ends_the_loop_with_what_stands_against_it() -> None:
-    fifth = asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=4)})
+    fifth = decide_on_claim(findings=(GONE,), before={"done": DoneSignals(asked_in_row=4)})
     assert (fifth.rule, fifth.outcome) == ("completion.denied", Outcome.STOPPED)
     assert "claimed completion 5 times in a row with passing checks" in fifth.reason
     assert fifth.reason.endswith("""helmsman resume mend-it --set 'invariants.allow=["t.py"]'""")
-    assert asked(findings=(GONE,), before={"done": DoneSignals(asked_in_row=3)}).kind == CONTINUE
+    assert decide_on_claim(findings=(GONE,), before={"done": DoneSignals(asked_in_row=3)}).kind == CONTINUE
 
 
 FORCED: dict[str, Any] = {"completion": {"force_max": True}}
@@ -201,14 +201,14 @@ FORCED: dict[str, Any] = {"completion": {"force_max": True}}
 
 @pytest.mark.feature("E8")
 def test_with_force_max_a_proven_completion_is_acknowledged_and_the_loop_goes_on() -> None:
-    decision = asked(FORCED)
+    decision = decide_on_claim(FORCED)
     assert (decision.kind, decision.rule) == (CONTINUE, "completion.acknowledged")
     assert "force_max continues improving it" in decision.reason
 
 
 @pytest.mark.feature("E8")
 def test_with_force_max_the_last_iteration_completes_where_it_is_proven_or_an_earlier_one_was() -> None:
-    assert asked(FORCED, signals=(LIMIT_REACHED,)).outcome is Outcome.COMPLETED
+    assert decide_on_claim(FORCED, signals=(LIMIT_REACHED,)).outcome is Outcome.COMPLETED
     before = state(config(**FORCED), verified="a" * 40)
     silent = decide(situation(state=before, claims=SILENT, checks=REPORTS["pass"], signals=(LIMIT_REACHED,)))
     assert (silent.outcome, silent.rule) == (Outcome.COMPLETED, "completion.force_max")

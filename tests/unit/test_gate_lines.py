@@ -25,8 +25,8 @@ def gate(kind: GateKind = GateKind.MERGE, **fields: object) -> Gate:
 
 
 def test_every_part_of_a_question_is_shown() -> None:
-    asked = gate(evidence="All **4** tests pass.\n\nThe judge approves.", deadline=LATER)
-    assert gate_lines(asked, "mend-it") == [
+    read_merge_form = gate(evidence="All **4** tests pass.\n\nThe judge approves.", deadline=LATER)
+    assert gate_lines(read_merge_form, "mend-it") == [
         "asked      Verified: merge it? (merge-3), 2026-11-22 12:00 UTC",
         "question   May it be merged?",
         "evidence   All **4** tests pass.",
@@ -109,7 +109,7 @@ BRANCHES = st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".joi
 """Whatever git allows in a name, and somewhat more."""
 
 
-def asked(branch: str, worktree: str = "/srv/tree") -> Reading:
+def read_merge_form(branch: str, worktree: str = "/srv/tree") -> Reading:
     """The form of a gate of a loop on that branch, as it is read."""
     seen = evidence(state(branch=branch), worktree)
     return read(form_text(Gate(key="merge-1", kind=GateKind.MERGE, question="Now?", asked_at=NOW), seen))
@@ -130,7 +130,7 @@ def look(found: Reading) -> str:
 @example("$(id);'&\"")
 @example("`|`<br>``")
 def test_a_branch_of_any_name_is_shown_in_full_and_is_no_markup(branch: str) -> None:
-    found, plain = asked(branch), asked("helmsman/mend-it")
+    found, plain = read_merge_form(branch), read_merge_form("helmsman/mend-it")
     assert found.strangers == found.tables == []
     assert found.headings == plain.headings
     assert len(found.paragraphs) == len(plain.paragraphs)
@@ -144,5 +144,5 @@ def test_a_branch_of_any_name_is_shown_in_full_and_is_no_markup(branch: str) -> 
 @example("a|touch${IFS}pwned")
 @example("it's$(id)")
 def test_what_is_shown_can_be_copied_into_a_shell(branch: str) -> None:
-    command = look(asked(branch)).removeprefix("Look: ").removesuffix(", worktree /srv/tree")
+    command = look(read_merge_form(branch)).removeprefix("Look: ").removesuffix(", worktree /srv/tree")
     assert shlex.split(command) == ["git", "log", f"{BASE[:10]}..{short_line(branch)}"]

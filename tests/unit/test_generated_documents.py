@@ -25,7 +25,7 @@ from tools.generated_parts import replace_parts
 TEXT = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
-def shown(step: Step) -> str | None:
+def step_output(step: Step) -> str | None:
     return step.shown.text if step.shown else None
 
 

@@ -33,10 +33,10 @@ from tests.unit.guardrail_cases import (
     TYPES,
     Counts,
     episode,
+    failing_episodes,
     failure,
     forward,
     guardrail,
-    vain,
 )
 from tests.unit.honest_projects import PROJECTS, orders_of
 
@@ -66,8 +66,8 @@ def only_guardrail(found: NewGuardrails) -> Guardrail:
 
 
 def test_the_third_iteration_without_effect_creates_a_guardrail() -> None:
-    assert create_from(vain(2)).guardrails == ()
-    found = only_guardrail(create_from(vain(3)))
+    assert create_from(failing_episodes(2)).guardrails == ()
+    found = only_guardrail(create_from(failing_episodes(3)))
     assert (found.failure, found.by, found.edited, found.project) == (TEST, "helmsman", False, PROJECT)
     assert (found.before_seen, found.before_of, found.after_seen, found.after_of) == (3, 3, 0, 0)
     assert found.origin == (
@@ -89,11 +89,11 @@ def test_iterations_with_progress_do_not_count_toward_the_three() -> None:
 def test_infrastructure_failures_create_none() -> None:
     for where in ["", "pypi.example", "make", "10.0.0.1"]:
         for kind in [FailureClass.NETWORK, FailureClass.RESOURCES, FailureClass.TIMEOUT]:
-            assert create_from(vain(9, kind, where)).guardrails == ()
+            assert create_from(failing_episodes(9, kind, where)).guardrails == ()
 
 
 def test_unclassified_failures_create_none() -> None:
-    assert create_from(vain(9, FailureClass.OTHER, "make")).guardrails == ()
+    assert create_from(failing_episodes(9, FailureClass.OTHER, "make")).guardrails == ()
 
 
 def test_two_classes_create_two_guardrails_the_more_frequent_first() -> None:
@@ -117,7 +117,7 @@ def test_every_class_has_advice_of_its_own_in_positive_words() -> None:
 @settings(max_examples=200)
 @given(st.text(st.one_of(st.characters(), st.sampled_from("`\n\x1b[]/.:; a")), max_size=300))
 def test_output_of_tools_is_not_in_a_guardrail(where: str) -> None:
-    found = only_guardrail(create_from(vain(3, where=where)))
+    found = only_guardrail(create_from(failing_episodes(3, where=where)))
     assert (found.trigger, found.instruction) == (failure_advice()[TEST]["when"], failure_advice()[TEST]["do"])
 
 
@@ -126,30 +126,33 @@ def test_output_of_tools_is_not_in_a_guardrail(where: str) -> None:
 
 @pytest.mark.parametrize("where", ["", "tests/test_x.py::test_a", "tests/test_y.py::test_a"])
 def test_a_class_with_an_active_guardrail_gets_no_other(where: str) -> None:
-    first = only_guardrail(create_from(vain(3, where="tests/test_x.py::test_a")))
-    assert create_from(vain(3, where=where), known=[first]).guardrails == ()
-    assert create_from(vain(3, where=where), known=[first.model_copy(update={"id": "gold", "edited": True})]).guardrails == ()
+    first = only_guardrail(create_from(failing_episodes(3, where="tests/test_x.py::test_a")))
+    assert create_from(failing_episodes(3, where=where), known=[first]).guardrails == ()
+    assert (
+        create_from(failing_episodes(3, where=where), known=[first.model_copy(update={"id": "gold", "edited": True})]).guardrails
+        == ()
+    )
 
 
 @pytest.mark.parametrize("where", ["", "tests/test_y.py::test_a"])
 def test_ineffective_advice_is_not_repeated(where: str) -> None:
-    spent = only_guardrail(create_from(vain(3))).model_copy(
+    spent = only_guardrail(create_from(failing_episodes(3))).model_copy(
         update={"retired": "ineffective: it recurs as before", "retired_at": NOW}
     )
-    assert create_from(vain(9, where=where), known=[spent]).guardrails == ()
+    assert create_from(failing_episodes(9, where=where), known=[spent]).guardrails == ()
 
 
 def test_a_guardrail_removed_by_a_person_does_not_come_back() -> None:
-    removed = only_guardrail(create_from(vain(3))).model_copy(update={"retired": REMOVED, "retired_at": NOW})
-    assert create_from(vain(9), known=[removed]).guardrails == ()
-    assert create_from(vain(9, where="tests/test_x.py::test_a"), known=[removed]).guardrails == ()
+    removed = only_guardrail(create_from(failing_episodes(3))).model_copy(update={"retired": REMOVED, "retired_at": NOW})
+    assert create_from(failing_episodes(9), known=[removed]).guardrails == ()
+    assert create_from(failing_episodes(9, where="tests/test_x.py::test_a"), known=[removed]).guardrails == ()
 
 
 def test_an_unneeded_guardrail_is_created_again_when_the_failure_returns() -> None:
-    gone = only_guardrail(create_from(vain(3))).model_copy(
+    gone = only_guardrail(create_from(failing_episodes(3))).model_copy(
         update={"after_of": 20, "loops": 6, "retired": "unneeded: …", "retired_at": NOW}
     )
-    found = only_guardrail(create_from(vain(1), known=[gone], counts={TEST: (8, 45)}))
+    found = only_guardrail(create_from(failing_episodes(1), known=[gone], counts={TEST: (8, 45)}))
     assert (found.id, found.retired, found.retired_at, found.after_of, found.loops) == (gone.id, "", None, 0, 0)
     assert (found.before_seen, found.before_of) == (8, 45)
 
@@ -159,10 +162,10 @@ def test_an_unneeded_guardrail_is_created_again_when_the_failure_returns() -> No
 
 def test_a_guardrail_beyond_the_limit_is_refused() -> None:
     known = [guardrail(id="g0000000a", failure=None, by="person"), guardrail(id="g0000000b", failure=LINT)]
-    found = create_from(vain(3), known=known, most=2)
+    found = create_from(failing_episodes(3), known=known, most=2)
     assert found.guardrails == ()
     assert found.refused[0].why == "2 guardrails are the limit; delete one in guardrails.md"
-    assert create_from(vain(3), known=known, most=3).guardrails != ()
+    assert create_from(failing_episodes(3), known=known, most=3).guardrails != ()
 
 
 @settings(max_examples=60)
@@ -322,7 +325,7 @@ def orders(text: str, source: str = "AGENTS.md") -> Sequence[Imperative]:
 @pytest.mark.feature("S11")
 def test_a_guardrail_against_a_prohibition_is_refused_with_both_sentences() -> None:
     forbidden = orders("- Use tabs.\n- Never run the project's formatter.\n")
-    found = create(PROJECT, vain(3, LINT), (), {LINT: (3, 3)}, forbidden, 8, NOW)
+    found = create(PROJECT, failing_episodes(3, LINT), (), {LINT: (3, 3)}, forbidden, 8, NOW)
     assert found.guardrails == ()
     (refused,) = found.refused
     assert refused.guardrail.failure is LINT
@@ -334,7 +337,7 @@ def test_a_guardrail_against_a_prohibition_is_refused_with_both_sentences() -> N
 @pytest.mark.feature("S11")
 def test_a_guardrail_against_an_active_one_is_refused() -> None:
     hers = guardrail(failure=None, by="person", instruction="Never run the project's formatter.")
-    found = create(PROJECT, vain(3, LINT), (hers,), {LINT: (3, 3)}, (), 8, NOW)
+    found = create(PROJECT, failing_episodes(3, LINT), (hers,), {LINT: (3, 3)}, (), 8, NOW)
     assert found.guardrails == ()
     assert "(guardrails.md:1)" in found.refused[0].why
 

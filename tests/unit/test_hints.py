@@ -193,7 +193,7 @@ def changed_lines(old: list[str], new: list[str]) -> tuple[list[int], list[int]]
     return [n for a, b, _, _ in parts for n in range(a, b)], [n for _, _, a, b in parts for n in range(a, b)]
 
 
-def apart(old: str, new: str) -> tuple[str, str]:
+def changed_text(old: str, new: str) -> tuple[str, str]:
     gone, come = changed_lines(list(old), list(new))
     return "".join(old[n] for n in gone), "".join(new[n] for n in come)
 
@@ -208,7 +208,7 @@ def apart(old: str, new: str) -> tuple[str, str]:
     ],
 )
 def test_common_lines_are_left_out(old: str, new: str, gone: str, come: str) -> None:
-    assert apart(old, new) == (gone, come)
+    assert changed_text(old, new) == (gone, come)
 
 
 @given(LINES, LINES)

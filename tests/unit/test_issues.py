@@ -26,14 +26,14 @@ both = pytest.mark.parametrize("kind", KINDS)
 anything = st.text(max_size=300) | st.text(st.sampled_from("#> `~-\n\r\u2028\u202e\x00@closes7<!-->[x]"), max_size=300)
 
 
-def sifted(kind: Kind, body: bytes, **allowed: Any) -> IssueEvent | Ignored:
+def filter_event(kind: Kind, body: bytes, **allowed: Any) -> IssueEvent | Ignored:
     what = "issue_comment" if "comment" in json.loads(body) else "issues"
     facts = {**PLACE, "source": kind, "received_at": datetime(2026, 11, 22, tzinfo=UTC)}
     return filter_issue(read_issue(what, body), AllowedRepo(at="/srv/site.git", **allowed), facts)
 
 
-def happened(kind: Kind, body: bytes, **allowed: Any) -> EventKind | None:
-    found = sifted(kind, body, **allowed)
+def event_kind(kind: Kind, body: bytes, **allowed: Any) -> EventKind | None:
+    found = filter_event(kind, body, **allowed)
     return found.happened if isinstance(found, IssueEvent) else None
 
 
@@ -42,13 +42,13 @@ def labelled(kind: Kind, **changes: Any) -> bytes:
 
 
 def event(kind: Kind = "github", **changes: Any) -> IssueEvent:
-    found = sifted(kind, labelled(kind, **changes))
+    found = filter_event(kind, labelled(kind, **changes))
     assert isinstance(found, IssueEvent), found
     return found
 
 
 def reason(kind: Kind, body: bytes, **allowed: Any) -> str:
-    found = sifted(kind, body, **allowed)
+    found = filter_event(kind, body, **allowed)
     assert isinstance(found, Ignored), found
     return found.reason
 
@@ -80,7 +80,7 @@ def test_each_action_comes_to_one_thing() -> None:
         ("gitea", "closed", {}, "withdrawn"),
     ]
     for kind, action, changes, expected in events:
-        assert happened(kind, issue_event(kind, action, **changes)) == expected
+        assert event_kind(kind, issue_event(kind, action, **changes)) == expected
 
 
 @both
@@ -118,7 +118,7 @@ def test_the_operator_bounds_the_branches(kind: Kind) -> None:
 def test_a_label_counts_where_whoever_set_it_may(
     kind: Kind, changes: dict[str, Any], people: tuple[str, ...], *, counts: bool
 ) -> None:
-    assert (happened(kind, labelled(kind, **changes), people=people) is not None) == counts
+    assert (event_kind(kind, labelled(kind, **changes), people=people) is not None) == counts
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_comment_steers_only_where_whoever_wrote_it_may(
     kind: Kind, by: str, association: str, people: tuple[str, ...], *, counts: bool
 ) -> None:
     body = comment_event(kind, "/helmsman tell Use the standard library", by=by, association=association)
-    assert (happened(kind, body, people=people) == "said") == counts
+    assert (event_kind(kind, body, people=people) == "said") == counts
 
 
 @both
@@ -152,11 +152,11 @@ def test_a_comment_steers_only_where_whoever_wrote_it_may(
     ],
 )
 def test_other_comments_are_talk(kind: Kind, said: str, changes: dict[str, Any]) -> None:
-    assert happened(kind, comment_event(kind, said, **changes), people=("alice",)) is None
+    assert event_kind(kind, comment_event(kind, said, **changes), people=("alice",)) is None
 
 
 def test_whoever_may_close_an_issue_may_end_its_loop() -> None:
-    assert happened("github", issue_event("github", "closed", sender="mallory"), people=("alice",)) == "withdrawn"
+    assert event_kind("github", issue_event("github", "closed", sender="mallory"), people=("alice",)) == "withdrawn"
 
 
 # --- anybody's words ----------------------------------------------------------------------------------------------

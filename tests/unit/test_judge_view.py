@@ -22,7 +22,7 @@ pytestmark = pytest.mark.feature("V7")
 MANY = 24_000
 
 
-def shown(view: str) -> dict[str, int]:
+def shown_files(view: str) -> dict[str, int]:
     """The files in it, each with its number of lines."""
     found = re.findall(r"(?m)^<<<\w+ (?:beginning of the )?file (.*)\n((?:\d+\t.*\n)*)", view)
     return {path: lines.count("\n") for path, lines in found}
@@ -30,13 +30,13 @@ def shown(view: str) -> dict[str, int]:
 
 def shown_order(*paths: str, texts: dict[str, str] | None = None) -> list[str]:
     view = view_sources([(path, (texts or {}).get(path, "x\n")) for path in paths], (), MANY)
-    return list(shown(view))
+    return list(shown_files(view))
 
 
 def test_files_are_shown_in_full_with_line_numbers() -> None:
     view = view_sources([("a.py", "one\n\nthree\n")], (), MANY)
     assert "file a.py\n1\tone\n2\t\n3\tthree\n>>>" in view
-    assert shown(view) == {"a.py": 3}
+    assert shown_files(view) == {"a.py": 3}
 
 
 def test_sources_come_before_tests_and_tests_before_the_rest() -> None:
@@ -65,18 +65,18 @@ def test_sources_come_before_tests_and_tests_before_the_rest() -> None:
 def test_oversized_files_are_cut_between_lines() -> None:
     huge = "".join(f"line {number} of many\n" for number in range(1, 9001))
     view = view_sources([("small.py", "x = 1\n"), ("huge.py", huge)], (), 6000)
-    kept = shown(view)["huge.py"]
+    kept = shown_files(view)["huge.py"]
     assert 0 < kept < 9000
     assert f"{kept}\tline {kept} of many\n[file cut after {kept:,} of 9,000 lines]\n>>>" in view
     assert f"line {kept + 1} of many" not in view
     assert "beginning of the file huge.py" in view
-    assert shown(view)["small.py"] == 1
+    assert shown_files(view)["small.py"] == 1
 
 
 def test_omitted_files_are_named() -> None:
     sources = [("a.py", "x" * 1900 + "\n" + "y" * 1900 + "\n"), ("b.py", "z = 1\n" * 3000), ("logo.png", None)]
     view = view_sources(sources, (), 600)
-    assert set(shown(view)) == {"a.py"}
+    assert set(shown_files(view)) == {"a.py"}
     assert "changed files that are NOT shown\nb.py (18,000 characters, no room)\nlogo.png (no text)" in view
 
 
@@ -91,7 +91,7 @@ def test_any_files_fit_and_each_is_shown_or_named(files: dict[str, str | None], 
     assert tokens(view) <= 1000 + names
     assert view.encode()
     hidden = view.count(" characters, no room)") + view.count(" (no text)")
-    assert len(shown(view)) + hidden >= len({path.replace("`", "'") for path in files})
+    assert len(shown_files(view)) + hidden >= len({path.replace("`", "'") for path in files})
 
 
 def test_an_output_is_shown_with_head_tail_and_verdict() -> None:
@@ -220,8 +220,8 @@ def test_visible_text_can_be_sent_and_has_only_new_lines_and_tabs_besides_what_s
         ("half \udc80", "half \\udc80"),
     ],
 )
-def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
-    assert escape_invisible(text) == shown
+def test_invisible_characters_are_escaped(text: str, shown_files: str) -> None:
+    assert escape_invisible(text) == shown_files
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
         ("x" * 300 + ".py", "…" + "x" * 196 + ".py"),
     ],
 )
-def test_labels_are_escaped_and_keep_their_end(name: str, shown: str) -> None:
-    assert label(name) == shown
+def test_labels_are_escaped_and_keep_their_end(name: str, shown_files: str) -> None:
+    assert label(name) == shown_files
 
 
 @pytest.mark.parametrize("text", ["\u202e" * 10**6, "`" * 10**6, "<<<0123456789abcdef\n" * 50_000, "\n" * 10**6])

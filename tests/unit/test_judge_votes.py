@@ -220,7 +220,7 @@ EVENTS = st.lists(st.dictionaries(FIELDS, JSON | KINDS, max_size=6), max_size=6)
 @example([{"type": "result", "subtype": []}])
 @given(EVENTS)
 def test_no_event_breaks_the_reader(events: list[dict[str, Any]]) -> None:
-    answer = heard(*events)
+    answer = read_reply(*events)
     assert answer is None or (answer.stop and answer.text.encode() is not None)
 
 
@@ -235,7 +235,7 @@ def result(**fields: Any) -> dict[str, Any]:
     return {"type": "result", "subtype": "success", "is_error": False, "stop_reason": "tool_use", **fields}
 
 
-def heard(*events: dict[str, Any]) -> Reply | None:
+def read_reply(*events: dict[str, Any]) -> Reply | None:
     reader = CliReader()
     for event in events:
         reader.feed(event)
@@ -243,7 +243,7 @@ def heard(*events: dict[str, Any]) -> Reply | None:
 
 
 def test_the_answer_is_the_form_that_the_cli_accepted() -> None:
-    answer = heard(form({"ok": "maybe"}, "m1"), form({"ok": True}, "m2"), result(structured_output={"ok": True}))
+    answer = read_reply(form({"ok": "maybe"}, "m1"), form({"ok": True}, "m2"), result(structured_output={"ok": True}))
     assert answer == Reply(text='{"ok": true}', stop="tool_use", usage=Usage(output_tokens=3))
 
 
@@ -257,7 +257,7 @@ def test_the_answer_is_the_form_that_the_cli_accepted() -> None:
     ],
 )
 def test_failures_of_the_model_are_distinguished(fields: dict[str, Any], stop: str) -> None:
-    answer = heard(result(**fields))
+    answer = read_reply(result(**fields))
     assert answer is not None
     assert answer.stop == stop
 
@@ -266,4 +266,4 @@ def test_failures_of_the_model_are_distinguished(fields: dict[str, Any], stop: s
     "events", [[], [form({"ok": True})], [result(is_error=True)], [result(subtype="error_during_execution")]]
 )
 def test_failures_of_others_give_no_answer(events: list[dict[str, Any]]) -> None:
-    assert heard(*events) is None
+    assert read_reply(*events) is None

@@ -13,10 +13,10 @@ from helmsman.records.checks import TestCounts
 from helmsman.records.control import Movement, Overseen
 from helmsman.records.decision import Outcome
 from helmsman.records.lessons import Episode, Guardrail, LessonKind, Recalled, Reminder, TaskType
-from tests.unit.builders import HOUR, NOW, STOP, check, config, report, sight, state
+from tests.unit.builders import HOUR, NOW, STOP, check, config, iteration_view, report, state
 from tests.unit.full_records import CALL, CHANGE, OVERSIGHT
 from tests.unit.histories import SIDEWAYS, STILL, error, history, red
-from tests.unit.lived import subject
+from tests.unit.memory_builders import subject
 
 pytestmark = pytest.mark.feature("L1")
 RED = check(passed=False, counts=TestCounts(passed=3, failed=2, failing=("tests/test_app.py::test_add", "test_\x1bsub")))
@@ -26,7 +26,7 @@ def with_commits(*subjects: str) -> IterationView:
     """An iteration with these commits, the oldest first."""
     commits = tuple(Commit(id=str(number), subject=text) for number, text in enumerate(subjects))[::-1]
     change = CHANGE.model_copy(update={"commits": commits})
-    return sight(state=state(iteration=3, attempt=2), execution={"call": CALL, "change": change})
+    return iteration_view(state=state(iteration=3, attempt=2), execution={"call": CALL, "change": change})
 
 
 def episode_of(view: IterationView, overseen: Overseen | None = None, recalled: Recalled | None = None) -> Episode:

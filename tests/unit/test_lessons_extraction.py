@@ -17,7 +17,7 @@ from helmsman.records.lessons import GradedCriterion, LessonKind, Observation
 from tests.unit import histories
 from tests.unit.builders import check, report, state
 from tests.unit.histories import FORWARD, LEGITIMATE, SIDEWAYS, Step, error, green, history, still, waited
-from tests.unit.lived import APPROACH, episodes, subject, summary
+from tests.unit.memory_builders import APPROACH, episodes, subject, summary
 
 pytestmark = pytest.mark.feature("L2")
 

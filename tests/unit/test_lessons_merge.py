@@ -21,7 +21,7 @@ from helmsman.memory.merge import (
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, TaskType, Tier
 from tests.unit.builders import HOUR, NOW
-from tests.unit.lived import lesson, observation, subject
+from tests.unit.memory_builders import lesson, observation, subject
 
 pytestmark = pytest.mark.feature("L3")
 STRATEGY, ANTIPATTERN, CONVENTION = LessonKind

@@ -17,7 +17,7 @@ from helmsman.records.lessons import LessonKind, Observation
 from helmsman.tokens import tokens
 from tests.unit.builders import config, state
 from tests.unit.histories import FORWARD, SIDEWAYS, green, history, red
-from tests.unit.lived import episodes, summary
+from tests.unit.memory_builders import episodes, summary
 
 pytestmark = pytest.mark.feature("L2")
 LIVED = episodes(history(red(SIDEWAYS, "test_a"), red(SIDEWAYS, "test_a"), green(FORWARD, completion=1.0)))

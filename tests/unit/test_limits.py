@@ -23,8 +23,8 @@ from tests.unit.builders import (
     call,
     config,
     execution,
+    iteration_view,
     orientation,
-    sight,
     situation,
     state,
     usage_limited,
@@ -145,7 +145,7 @@ def test_it_waits_where_it_is_told_to_and_no_longer_than_it_may() -> None:
 @pytest.mark.feature("E13")
 def test_people_are_told_once_a_window_and_again_of_the_next_one() -> None:
     def signals(before: RateLimit | None, now: RateLimit) -> list[str]:
-        seen = sight(state=state(usage=before), execution=execution(call(rate_limit=now)))
+        seen = iteration_view(state=state(usage=before), execution=execution(call(rate_limit=now)))
         found = (one for source in ITERATION_DETECTORS for one in source.alerts(seen) if one.rule == "usage_limit.near")
         return [f"{one.severity} {one.message}" for one in found]
 
@@ -155,7 +155,7 @@ def test_people_are_told_once_a_window_and_again_of_the_next_one() -> None:
     assert [one.split("% of the ")[1].split(" used")[0] for one in signals(first, later)] == ["weekly window"]
     assert signals(limit(window(0.99, reset=NOW - HOUR)), first) == [told]
     assert signals(None, limit(window(0.5))) == []
-    seen = sight(state=state(), execution=execution(usage_limited(NOW + HOUR)))
+    seen = iteration_view(state=state(), execution=execution(usage_limited(NOW + HOUR)))
     assert not [one for source in ITERATION_DETECTORS for one in source.alerts(seen) if one.rule == "usage_limit.near"]
 
 

@@ -27,7 +27,7 @@ def put_back(*changed: str, command: str = "pytest", config: InvariantsConfig = 
     return of_tests.tests_of_start(kinds, BASE, [CheckConfig(command=command)], config)
 
 
-def weighed(
+def weigh(
     trusted: CheckResult, *red: str, goal: str = "Make it work.", known: bool = True, config: InvariantsConfig = ASK
 ) -> tuple[list[str], tuple[str, ...]]:
     copy = TrustedRun(put_back=("tests/test_app.py",), report=report(trusted))
@@ -65,19 +65,19 @@ def test_trusted_files_are_restored_and_allowed_files_are_not() -> None:
 def test_a_failing_trusted_test_blocks_whatever_the_goal_says(named: tuple[str, ...]) -> None:
     config, goal = InvariantsConfig(trusted=named, changed_expectations="allow"), "Update test_a."
     blocks = "tests/**" in named
-    assert weighed(ran(A), goal=goal, config=config) == ([A] if blocks else [], ())
+    assert weigh(ran(A), goal=goal, config=config) == ([A] if blocks else [], ())
     copy = TrustedRun(put_back=("tests/test_app.py",), report=report(ran()))
     (fewer,) = of_tests.fewer_tests(report(check(passed=True, counts=TestCounts(passed=1))), copy, config)
     assert fewer.weight is (Weight.BLOCK if blocks else Weight.HINT)
 
 
 def test_a_failing_test_that_was_changed_to_pass_blocks() -> None:
-    assert weighed(ran(A), A) == ([A], ())
+    assert weigh(ran(A), A) == ([A], ())
 
 
 def test_a_passing_test_whose_original_fails_is_a_question() -> None:
-    assert weighed(ran(A, B), B) == ([B], (A,))
-    assert weighed(ran(A), known=False) == ([], (A,))
+    assert weigh(ran(A, B), B) == ([B], (A,))
+    assert weigh(ran(A), known=False) == ([], (A,))
 
 
 def test_removed_tests_that_would_pass_are_a_hint() -> None:
@@ -99,11 +99,11 @@ def test_removed_tests_that_would_pass_are_a_hint() -> None:
     ],
 )
 def test_tests_that_the_goal_asks_to_change_may_change(goal: str, asked: bool) -> None:
-    assert weighed(ran(A), goal=goal) == ([], (A,) if asked else ())
+    assert weigh(ran(A), goal=goal) == ([], (A,) if asked else ())
 
 
 def test_allowed_expectations_do_not_allow_tests_changed_to_pass() -> None:
-    assert weighed(ran(A, B), B, config=InvariantsConfig(changed_expectations="allow")) == ([B], ())
+    assert weigh(ran(A, B), B, config=InvariantsConfig(changed_expectations="allow")) == ([B], ())
 
 
 PYTHON = """\

@@ -20,7 +20,7 @@ from helmsman.records.control import (
 from helmsman.records.decision import Decision
 from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState
-from tests.unit.builders import HOUR, MINUTE, NOW, call, check, config, orientation, report, sight, state, usage_limited
+from tests.unit.builders import HOUR, MINUTE, NOW, call, check, config, iteration_view, orientation, report, state, usage_limited
 
 LEAK = Leak(path="a.py", line=3, kind="AWS Access Key", digest="abcdef", weight=Weight.BLOCK)
 GAMED = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="t.py", message="test_a was deleted", honest="keep it")
@@ -43,7 +43,7 @@ def report_of(passed: int, failed: int) -> Any:
 def next_state(before: LoopState, observed: Observations | None = None, **fields: Any) -> tuple[LoopState, Decision]:
     """One iteration from evidence to the next state, an hour after the one before."""
     now = before.updated_at + HOUR
-    seen = sight(state=before, started_at=now - MINUTE, now=now, **fields)
+    seen = iteration_view(state=before, started_at=now - MINUTE, now=now, **fields)
     overseen = oversee(seen, observed or Observations())
     decision = decide(Situation(before, seen.evidence, overseen.signals, now, overseen.oversight))
     begun = orientation(started_at=now - MINUTE)
@@ -69,7 +69,8 @@ def test_an_agent_without_progress_is_redirected_and_reaches_a_person() -> None:
 def test_a_wait_for_a_limit_leaves_everything_as_it_was() -> None:
     before, _ = next_state(state(), execution=execution_of(1), checks=report_of(3, 2))
     waited = oversee(
-        sight(state=before, execution=Execution(call=usage_limited(), change=execution_of(1).change), checks=None), Observations()
+        iteration_view(state=before, execution=Execution(call=usage_limited(), change=execution_of(1).change), checks=None),
+        Observations(),
     )
     assert waited.oversight == before.oversight
     assert waited.moment is None
@@ -124,7 +125,7 @@ def test_a_part_that_breaks_is_named_and_replaced_by_its_default() -> None:
 def test_a_fault_is_warned_of_once_and_stays_on_record_while_it_is_there() -> None:
     now, told = state(), list[list[str]]()
     for number in range(1, 4):
-        seen = sight(state=now, execution=execution_of(number), checks=report_of(number, 5))
+        seen = iteration_view(state=now, execution=execution_of(number), checks=report_of(number, 5))
         found = oversee(seen, Observations(faults=("security scan: it told nothing",)))
         told.append([signal.message for signal in found.signals if signal.rule == "oversight.fault"])
         now = now.model_copy(update={"oversight": found.oversight})
@@ -139,7 +140,7 @@ def test_after_work_was_taken_back_the_loop_goes_on_from_where_it_was_best() -> 
     for number, passed in enumerate((2, 4, 3), 1):
         now, _ = next_state(now, execution=execution_of(number), checks=report_of(passed, 5 - passed))
     moment, seen = now.updated_at + HOUR, {"execution": execution_of(4), "checks": report_of(1, 9), "findings": (GAMED,)}
-    looked = sight(state=now, started_at=moment - MINUTE, now=moment, **seen)
+    looked = iteration_view(state=now, started_at=moment - MINUTE, now=moment, **seen)
     overseen = oversee(looked, Observations())
     decision = decide(Situation(now, looked.evidence, overseen.signals, moment, overseen.oversight))
     failed = RolledBack(iteration=4, ref="refs/x", commit=f"{4:040x}", back_to=decision.back_to, rule="regressing", why="it fell")
@@ -172,5 +173,5 @@ def test_a_critical_event_after_the_ladder_reached_a_person_ejects() -> None:
     watched = state(config(ladder={"act": False}), oversight=Oversight(ladder=Ladder(rung=EscalationLevel.EJECT, climbs=(up,))))
     for number in range(1, 5):
         watched, _ = next_state(watched, execution=execution_of(number), checks=report_of(3, 2))
-    found = oversee(sight(state=watched, execution=execution_of(5), checks=report_of(3, 2)), Observations())
+    found = oversee(iteration_view(state=watched, execution=execution_of(5), checks=report_of(3, 2)), Observations())
     assert any(signal.rule == "same_error" for signal in found.signals)

@@ -116,12 +116,12 @@ def test_items_with_a_check_are_proven_despite_earlier_failures() -> None:
 
 def test_failures_caused_by_an_iteration_are_not_excused_in_the_next() -> None:
     begun = with_baseline(loop(plan=PlanProgress(total=2, now="T001")), GREEN)
-    broke = weighed(begun, found(CHECKED, own=own(passed=False), checks=RED))
+    broke = with_proof(begun, found(CHECKED, own=own(passed=False), checks=RED))
     after = advance(begun, builders.record(**dict(broke)))
     assert after.checks == RED
     assert "made checks worse: pytest" in missing(CHECKED, after, own=own(passed=True), checks=RED)
     assert not missing(CHECKED, after, own=own(passed=True))
-    won = advance(after, builders.record(**dict(weighed(after, found(CHECKED, own=own(passed=True)))), tick=TICK))
+    won = advance(after, builders.record(**dict(with_proof(after, found(CHECKED, own=own(passed=True)))), tick=TICK))
     assert won.plan.floor == {GREEN.results[0].command: 0}
 
 
@@ -145,7 +145,7 @@ def test_only_notes_since_the_item_became_current_count() -> None:
     assert noted_item(plan, [], [line]) == "T001"
     assert noted_item(plan, [line], [line]) == ""
     assert noted_item(plan, [line], [line, line]) == "T001"
-    red = weighed(loop(plan=plan), found(PLAIN, noted="T001", checks=RED))
+    red = with_proof(loop(plan=plan), found(PLAIN, noted="T001", checks=RED))
     tried = advance(loop(plan=plan), builders.record(**dict(red)))
     assert tried.plan.noted
     assert missing(PLAIN, tried) == NO_EVIDENCE
@@ -158,7 +158,7 @@ def test_nothing_is_proven_in_an_iteration_that_regenerates_the_plan() -> None:
     assert proof is not None
     assert (proof.proven, proof.tried) == (False, False)
     tried = loop(plan=PlanProgress(now="T001", tries={"T001": 4}))
-    evidence = weighed(tried, found(PLAIN, claims=NOTED, execution=execution))
+    evidence = with_proof(tried, found(PLAIN, claims=NOTED, execution=execution))
     assert advance(tried, builders.record(**dict(evidence))).plan.tries == {}
 
 
@@ -180,13 +180,13 @@ def test_the_judge_decides_on_items_without_other_proof() -> None:
         assert ("no dates" in after.why) is not met
 
 
-def weighed(before: LoopState, evidence: Evidence) -> Evidence:
+def with_proof(before: LoopState, evidence: Evidence) -> Evidence:
     evidence = evidence.model_copy(update={"item": prove_item(before, evidence)})
     return evidence.model_copy(update={"proof": prove(before.config, before.done, evidence)})
 
 
 def decided(before: LoopState, evidence: Evidence) -> Any:
-    return decide(Situation(before, weighed(before, evidence), (), builders.NOW))
+    return decide(Situation(before, with_proof(before, evidence), (), builders.NOW))
 
 
 def test_a_loop_completes_when_every_item_is_proven() -> None:
@@ -202,7 +202,7 @@ def test_a_loop_completes_when_every_item_is_proven() -> None:
 
 def test_the_last_try_asks_a_person() -> None:
     before = loop(plan=PlanProgress(now="T001", total=2, tries={"T001": 4}))
-    evidence = weighed(before, found(CHECKED, own=own(passed=False)))
+    evidence = with_proof(before, found(CHECKED, own=own(passed=False)))
     decision = decide(Situation(before, evidence, (), builders.NOW))
     assert (decision.rule, decision.outcome) == ("plan.tries", Outcome.WAITING)
     for part in ("5 iterations", "T001 (Write the parser)", "make parser", "allows 5 more iterations"):
@@ -219,7 +219,7 @@ def test_a_tick_is_progress_without_changed_checks_or_files() -> None:
     """The tree that it began with counts its items too, or the first iteration of every plan would look like a loss."""
     start = with_baseline(loop(plan=PlanProgress(total=2, now="T001")), GREEN)
     assert start.oversight.progress.items == 0
-    ticked, missed = (weighed(start, found(CHECKED, changed=0, own=own(passed=passed))) for passed in (True, False))
+    ticked, missed = (with_proof(start, found(CHECKED, changed=0, own=own(passed=passed))) for passed in (True, False))
     moved = [summarize(start, one, progress_of(one, start.oversight.progress, {}), NOW, NOW).movement for one in (ticked, missed)]
     assert moved == [Movement.FORWARD, Movement.STILL]
 
@@ -236,7 +236,7 @@ TICK = Tick(item="T001", commit="e" * 40, tree="f" * 40)
 
 def test_a_tick_advances_to_its_commit_and_the_next_item() -> None:
     before = loop(plan=PlanProgress(now="T001", tries={"T001": 2}, missing="x", changed=True))
-    evidence = weighed(before, found(CHECKED, own=own(passed=True)))
+    evidence = with_proof(before, found(CHECKED, own=own(passed=True)))
     after = advance(before, builders.record(**dict(evidence), tick=TICK))
     assert after.head == TICK.commit
     plan = after.plan
@@ -245,7 +245,7 @@ def test_a_tick_advances_to_its_commit_and_the_next_item() -> None:
 
 
 def test_without_a_tick_the_try_and_its_gaps_are_stored() -> None:
-    evidence = weighed(loop(), found(CHECKED, own=own(passed=False)))
+    evidence = with_proof(loop(), found(CHECKED, own=own(passed=False)))
     plan = advance(loop(), builders.record(**dict(evidence))).plan
     assert (plan.now, plan.tries, plan.changed, plan.tried) == ("T001", {"T001": 1}, True, 1)
     assert "make parser" in plan.missing
@@ -255,7 +255,7 @@ def test_without_a_tick_the_try_and_its_gaps_are_stored() -> None:
 def test_reverted_work_loses_its_tick() -> None:
     back = RolledBack(iteration=2, ref="r", commit="c" * 40, back_to="b" * 40, why="worse")
     before = loop(plan=PlanProgress(now="T002", done=1, total=2, ticked={"T001": 1}), iteration=1, history=(moment(1, "c" * 40),))
-    evidence = weighed(before, found(PLAIN.model_copy(update={"id": "T002"})).model_copy(update={"plan": hand(PLAIN, done=1)}))
+    evidence = with_proof(before, found(PLAIN.model_copy(update={"id": "T002"})).model_copy(update={"plan": hand(PLAIN, done=1)}))
     after = advance(before, builders.record(**dict(evidence), iteration=2, failed=back, moment=moment(2, "c" * 40)))
     assert after.plan.ticked == {}
     assert after.plan.done == 0
@@ -269,7 +269,7 @@ def moment(iteration: int, commit: str) -> Any:
 # --- what the agent is told -----------------------------------------------------------------------------------------
 
 
-def told(item: PlanItem, before: LoopState | None = None, **fields: Any) -> str:
+def prompt_for(item: PlanItem, before: LoopState | None = None, **fields: Any) -> str:
     return brief(before or loop(), builders.orientation(plan=hand(item, **fields))).prompt
 
 
@@ -288,27 +288,27 @@ def test_the_prompt_holds_exactly_the_item_in_hand_with_what_proves_it() -> None
 
 
 def test_it_is_told_of_the_claim_that_is_needed_of_verifying_and_of_the_last_item() -> None:
-    assert "a line `T001: done` into your notes" in told(PLAIN)
-    assert "It asks for verification" in told(LOOKS)
-    assert "When it is done, end with `CONTINUE: `: other items remain" in told(PLAIN)
-    assert "It is the last item" in told(PLAIN, remaining=1)
+    assert "a line `T001: done` into your notes" in prompt_for(PLAIN)
+    assert "It asks for verification" in prompt_for(LOOKS)
+    assert "When it is done, end with `CONTINUE: `: other items remain" in prompt_for(PLAIN)
+    assert "It is the last item" in prompt_for(PLAIN, remaining=1)
     assert "Every item of `plan.toml`" in brief(loop(), builders.orientation(plan=CurrentItem(total=2, done=2))).prompt
 
 
 def test_it_is_told_how_often_it_was_tried_what_was_missing_and_what_its_check_printed() -> None:
     result = own(passed=False, head="line 7: no dates").results[0]
     before = loop(plan=PlanProgress(now="T001", tries={"T001": 2}, missing="its check fails", own=result))
-    assert "2 of 5 iterations were spent on it" in told(CHECKED, before)
+    assert "2 of 5 iterations were spent on it" in prompt_for(CHECKED, before)
     assert "line 7: no dates" in brief(before, builders.orientation(plan=hand(CHECKED))).prompt
-    assert "line 7: no dates" not in told(PLAIN, before)
+    assert "line 7: no dates" not in prompt_for(PLAIN, before)
 
 
 @pytest.mark.feature("M9")
 def test_only_where_its_way_has_failed_it_may_make_the_plan_anew_and_a_change_that_was_put_back_is_told() -> None:
-    assert "may be changed in this iteration" not in told(PLAIN)
-    assert "may be changed in this iteration" in told(PLAIN, anew=True)
+    assert "may be changed in this iteration" not in prompt_for(PLAIN)
+    assert "may be changed in this iteration" in prompt_for(PLAIN, anew=True)
     touched = loop(plan=PlanProgress(touched=PlanEdit(why="nobody asked")))
-    assert "was changed and reverted: nobody asked" in told(PLAIN, touched)
+    assert "was changed and reverted: nobody asked" in prompt_for(PLAIN, touched)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +329,7 @@ def test_tests_name_items_by_id_or_title(test: str, name: str, title: str, *, na
 
 def test_a_person_decides_on_items_that_only_the_agent_calls_done() -> None:
     before = loop(plan=PlanProgress(now="T001", total=2, tries={"T001": 1}, sketch=(ItemSketch(id="T001", title="Parse"),)))
-    evidence = weighed(before, found(PLAIN, claims=NOTED))
+    evidence = with_proof(before, found(PLAIN, claims=NOTED))
     decision = decide(Situation(before, evidence, (), NOW))
     assert (decision.rule, decision.outcome) == ("plan.person", Outcome.WAITING)
     after = advance(before, builders.record(decision, **dict(evidence)))

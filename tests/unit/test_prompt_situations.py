@@ -18,14 +18,14 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "prompts"
 SYSTEM = "system.md"
 
 
-def told(name: str) -> str:
+def prompt_of(name: str) -> str:
     situation = SITUATIONS[name]
     return brief(situation.state, situation.orientation).prompt
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
 def test_a_prompt_has_no_internal_words_the_goal_once_and_at_most_one_paragraph_of_advice(name: str) -> None:
-    words, situation = told(name), SITUATIONS[name]
+    words, situation = prompt_of(name), SITUATIONS[name]
     assert [word for word in situation.silent if word in words] == []
     assert words.count("# Advice") <= 1
     assert words.count(situation.state.config.goal) == 1
@@ -33,13 +33,13 @@ def test_a_prompt_has_no_internal_words_the_goal_once_and_at_most_one_paragraph_
 
 def test_after_a_refused_claim_the_first_words_are_that_it_was_refused_and_why() -> None:
     for name in [name for name in SITUATIONS if name.startswith("claim-")]:
-        before, _, after = told(name).partition("\n# ")
+        before, _, after = prompt_of(name).partition("\n# ")
         assert before.rstrip().endswith("on commit bbbbbbbbbb.")
         assert after.startswith("Completion was refused\nYou asked for completion in iteration 2. It was refused: ")
 
 
 def test_the_texts_are_those_that_a_person_has_read() -> None:
-    texts = {f"{name}.md": told(name) for name in SITUATIONS}
+    texts = {f"{name}.md": prompt_of(name) for name in SITUATIONS}
     texts |= {f"model-{name}.md": f"{text}\n" for name, text in REQUESTS.items()}
     texts[SYSTEM] = brief(SITUATIONS["first"].state, SITUATIONS["first"].orientation).system + "\n"
     if os.environ.get("UPDATE_SNAPSHOTS"):
@@ -50,5 +50,5 @@ def test_the_texts_are_those_that_a_person_has_read() -> None:
 
 def test_beside_goal_and_failures_an_iteration_is_told_less_than_900_tokens_with_the_constant_text() -> None:
     system = tokens((FIXTURES / SYSTEM).read_text())
-    assert all(system + tokens(told(name)) < 1_300 for name in SITUATIONS)
+    assert all(system + tokens(prompt_of(name)) < 1_300 for name in SITUATIONS)
     assert system < 600

@@ -84,9 +84,9 @@ def test_a_source_that_was_changed_makes_the_best_file_incomplete() -> None:
 
 @pytest.mark.feature("M6")
 def test_research_is_bounded_and_the_work_begins_with_what_there_is() -> None:
-    vain = researching(3, ("GAPS: expected at least one entry, found none",))
-    assert not vain.researching
-    assert "# Research: this iteration" not in prompt(vain)
+    last_attempt = researching(3, ("GAPS: expected at least one entry, found none",))
+    assert not last_attempt.researching
+    assert "# Research: this iteration" not in prompt(last_attempt)
 
 
 @pytest.mark.feature("M6")

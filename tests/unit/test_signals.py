@@ -19,7 +19,7 @@ from helmsman.records.control import (
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.proof import Proof
 from helmsman.records.state import LoopState, Spending
-from tests.unit.builders import ASKED, call, check, config, evidence, execution, report, sight, state, usage_limited
+from tests.unit.builders import ASKED, call, check, config, evidence, execution, iteration_view, report, state, usage_limited
 
 
 def all_alerts(seen: IterationView) -> tuple[Alert, ...]:
@@ -27,7 +27,7 @@ def all_alerts(seen: IterationView) -> tuple[Alert, ...]:
 
 
 def alerts_of(**fields: object) -> list[tuple[str, Severity]]:
-    return [(signal.rule, signal.severity) for signal in all_alerts(sight(**fields))]
+    return [(signal.rule, signal.severity) for signal in all_alerts(iteration_view(**fields))]
 
 
 def test_an_ordinary_iteration_raises_no_signal() -> None:
@@ -56,7 +56,7 @@ def test_an_attempt_in_which_the_agent_never_got_to_work_is_not_counted_as_an_it
 @pytest.mark.feature("V9")
 def test_a_request_to_be_done_while_checks_fail_is_noticed_with_their_names() -> None:
     mixed = report(check(passed=True, name="lint"), check(passed=False, name="unit"), check(passed=False, name="types"))
-    raised = all_alerts(sight(claims=ASKED, checks=mixed))
+    raised = all_alerts(iteration_view(claims=ASKED, checks=mixed))
     assert [(signal.rule, signal.severity) for signal in raised] == [("completion.unproven", Severity.WARN)]
     assert raised[0].message.endswith("these checks fail: unit, types")
 
@@ -70,7 +70,7 @@ def test_a_request_to_be_done_that_no_check_contradicts_raises_no_signal(checks:
 def test_failures_in_a_row_inside_a_session_are_told_with_their_classes() -> None:
     errors = tuple(ErrorVector(kind=kind) for kind in (FailureClass.TEST, FailureClass.BUILD, FailureClass.TEST))
     assert alerts_of(execution=execution(call(failures_in_row=4, errors=errors))) == []
-    (signal,) = all_alerts(sight(execution=execution(call(failures_in_row=5, errors=errors))))
+    (signal,) = all_alerts(iteration_view(execution=execution(call(failures_in_row=5, errors=errors))))
     assert (signal.rule, signal.value, signal.threshold) == ("session.failures", 5, 5)
     assert signal.message.endswith("classes of failure: test, build")
 
@@ -78,7 +78,7 @@ def test_failures_in_a_row_inside_a_session_are_told_with_their_classes() -> Non
 @pytest.mark.feature("S16")
 def test_a_drift_is_told_from_three_strangers_on() -> None:
     assert alerts_of(drift=Drift(deeds=4, related=1, strangers=("a.md", "b.md"))) == []
-    (signal,) = all_alerts(sight(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md"))))
+    (signal,) = all_alerts(iteration_view(drift=Drift(deeds=4, strangers=("a.md", "b.md", "c.md"))))
     assert (signal.rule, signal.severity, signal.value) == ("drift.strangers", Severity.LOG, 3)
     assert "a.md, b.md, c.md" in signal.message
 
@@ -87,7 +87,7 @@ def test_a_drift_is_told_from_three_strangers_on() -> None:
 def test_unreported_usage_of_a_limited_budget_is_a_warning() -> None:
     limited = state(config(limits={"tokens": 100, "cost_usd": None}))
     silent = execution(call(AgentOutcome.TIMED_OUT, usage=Usage(), untold=("tokens", "cost")))
-    (raised,) = all_alerts(sight(state=limited, execution=silent))
+    (raised,) = all_alerts(iteration_view(state=limited, execution=silent))
     assert (raised.rule, raised.severity) == ("limits.tokens.untold", Severity.WARN)
     assert "(timed_out) did not report its usage" in raised.message
     assert alerts_of(state=state(config(limits={"tokens": None, "cost_usd": None})), execution=silent) == []

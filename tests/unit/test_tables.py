@@ -65,7 +65,7 @@ FOREIGN = st.one_of(
 )
 
 
-def in_words(text: str) -> str:
+def without_space(text: str) -> str:
     """What is left to read of a text, wherever its lines are broken."""
     return re.sub(r"\s", "", text)
 
@@ -83,8 +83,8 @@ def test_a_table_keeps_its_rows_and_cells_and_each_cell_its_words(rows: list[tup
         assert found.paragraphs == ["the end"]
         assert len(found.tables) == 1
         expected = [["First", "Second"], *([short_line(one), short_line(other)] for one, other in rows)]
-        assert [[in_words(cell) for cell in row] for row in found.tables[0]] == [
-            [in_words(cell) for cell in row] for row in expected
+        assert [[without_space(cell) for cell in row] for row in found.tables[0]] == [
+            [without_space(cell) for cell in row] for row in expected
         ]
 
 
@@ -99,7 +99,10 @@ def test_a_sentence_keeps_its_words(text: str) -> None:
         found = read(f"{page}\n\nthe end")
         assert found.strangers == found.headings == found.fences == found.tables == []
         assert found.paragraphs[-1] == "the end"
-        assert in_words("".join(found.paragraphs[:-1])) in {in_words(short_line(text)), in_words(f"So: {short_line(text)}")}
+        assert without_space("".join(found.paragraphs[:-1])) in {
+            without_space(short_line(text)),
+            without_space(f"So: {short_line(text)}"),
+        }
 
 
 @pytest.mark.feature("X3")

@@ -48,15 +48,17 @@ JUDGED = Judgement(
 )
 
 
-def lived(*events: Event) -> Activity:
+def activity_of(*events: Event) -> Activity:
     """One event a second, from a minute before the iteration's end."""
-    begun = NOW - timedelta(minutes=1)
+    step_started = NOW - timedelta(minutes=1)
     return reduce(
-        apply_event, (LoggedEvent(begun + timedelta(seconds=second), event) for second, event in enumerate(events)), Activity()
+        apply_event,
+        (LoggedEvent(step_started + timedelta(seconds=second), event) for second, event in enumerate(events)),
+        Activity(),
     )
 
 
-def begun(step: str, iteration: int = 1) -> StepStarted:
+def step_started(step: str, iteration: int = 1) -> StepStarted:
     return StepStarted(iteration=iteration, attempt=1, step=step)
 
 
@@ -69,23 +71,23 @@ def called(name: str = "Bash", identity: str = "t1") -> ToolCalled:
 
 
 WORK = (
-    begun("execute"),
+    step_started("execute"),
     AgentStarted(iteration=1, attempt=1),
     called(),
     called("Read", "t2"),
     ToolReturned(id="t2", failed=False),
     ToolReturned(id="t1", failed=True),
     ended("execute"),
-    begun("checks"),
+    step_started("checks"),
     CheckFinished(result=builders.check(passed=False)),
     ended("checks"),
-    begun("judge"),
+    step_started("judge"),
     ended("judge"),
 )
 
 
 def spans_of(*events: Event, **fields: object) -> list[Span]:
-    return list(iteration_spans(builders.state(), builders.record(**fields), lived(*events)))  # pyright: ignore[reportArgumentType] - a test's own
+    return list(iteration_spans(builders.state(), builders.record(**fields), activity_of(*events)))  # pyright: ignore[reportArgumentType] - a test's own
 
 
 def points_in(spans: Iterable[Span]) -> list[Point]:
@@ -113,7 +115,7 @@ def test_tool_calls_hang_on_the_agent_the_agent_on_its_step_and_steps_on_the_ite
 
 def test_the_same_attempt_has_the_same_ids_and_another_one_has_others() -> None:
     def ids(uid: str, attempt: int) -> set[int]:
-        told = iteration_spans(builders.state(uid=uid), builders.record(attempt=attempt), lived(*WORK))
+        told = iteration_spans(builders.state(uid=uid), builders.record(attempt=attempt), activity_of(*WORK))
         return {span_id(uid, span.path) for span in told}
 
     assert ids("u1", 1) == ids("u1", 1)
@@ -153,13 +155,13 @@ def test_an_iteration_is_counted_once_with_its_result_calls_and_signals() -> Non
 def test_foreign_text_is_one_short_line_wherever_it_stands(evil: str) -> None:
     call = builders.call(model=evil, cli_version=evil, session_id=evil)
     events = (
-        begun("execute"),
+        step_started("execute"),
         called(evil, evil),
         CheckFinished(result=builders.check(passed=False, name=evil)),
         ended("execute"),
     )
     record = builders.record(execution=builders.execution(call), judgement=JUDGED.model_copy(update={"model": evil}))
-    spans = list(iteration_spans(builders.state(), record, lived(*events)))
+    spans = list(iteration_spans(builders.state(), record, activity_of(*events)))
     texts = [span.name for span in spans] + [value for span in spans for value in span.attributes.values()]
     texts += [value for point in points_in(spans) for value in point.attributes.values()]
     assert all(text.isprintable() and len(text) <= LONGEST + 20 for text in texts if isinstance(text, str))
@@ -167,7 +169,7 @@ def test_foreign_text_is_one_short_line_wherever_it_stands(evil: str) -> None:
 
 def test_spans_contain_no_text_of_prompts_answers_commands_or_paths() -> None:
     state, record = full_state(), full_record()
-    line = lived(begun("execute", record.iteration), called(), ended("execute", record.iteration))
+    line = activity_of(step_started("execute", record.iteration), called(), ended("execute", record.iteration))
     spans = list(iteration_spans(state, record, line))
     told = str([*spans, *points_in(spans)])
     call = record.execution.call
@@ -183,9 +185,9 @@ def test_spans_contain_no_text_of_prompts_answers_commands_or_paths() -> None:
     assert not [text for text in private if text in told]
 
 
-def everything_told() -> tuple[list[Span], set[str], set[str]]:
+def full_telemetry() -> tuple[list[Span], set[str], set[str]]:
     state, record = full_state(), full_record()
-    line = lived(*WORK)
+    line = activity_of(*WORK)
     ending = Decision(kind="stop", rule="r", reason="", at=NOW, outcome=Outcome.FAILED)
     plain = iteration_spans(builders.state(builders.config(claude={"model": "m"})), builders.record(judgement=JUDGED), line)
     spans = [loop_span(state, ending), *iteration_spans(state, record, line), *plain]
@@ -196,7 +198,7 @@ def everything_told() -> tuple[list[Span], set[str], set[str]]:
 
 
 def test_the_tables_name_every_attribute_span_and_instrument_and_nothing_else() -> None:
-    spans, attributes, instruments = everything_told()
+    spans, attributes, instruments = full_telemetry()
     assert attributes == NAMES["attributes"].keys()
     assert instruments == NAMES["instruments"].keys()
     patterns = [re.compile(re.sub(r"\{\w+\}", ".+", name)) for name in NAMES["spans"]]

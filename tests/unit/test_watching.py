@@ -111,7 +111,7 @@ def test_only_the_last_calls_and_checks_are_kept() -> None:
 # --- the view -----------------------------------------------------------------------------------------------------
 
 
-def shown(*events: Event, width: int = 100, standing: str = "") -> list[str]:
+def lines_below(*events: Event, width: int = 100, standing: str = "") -> list[str]:
     """What stands below the lines in a terminal, after a minute."""
     view = LiveView(Console(file=StringIO(), width=width), ["mend-it"], done(*events, at=datetime.now(UTC) - MINUTE))
     view.idle_reason = standing
@@ -129,7 +129,7 @@ def lines(console: Console, *events: Event, names: Sequence[str] = ("mend-it",))
 def test_the_first_line_says_what_is_being_done_for_how_long_and_what_was_used() -> None:
     begun = AgentStarted(iteration=2, attempt=1, cost_usd=1.0, tokens=800_000, cost_limit=50)
     used = UsageCounted(usage=Usage(cost_usd=0.2, input_tokens=12_345))
-    first = shown(EXECUTE, begun, tool("ls"), used)[0]
+    first = lines_below(EXECUTE, begun, tool("ls"), used)[0]
     assert first == "● mend-it #2 execute 0:01:00 · 1 tool call · $1.20 of $50.00 · 812k tokens"
 
 
@@ -143,18 +143,18 @@ def test_the_first_line_says_what_is_being_done_for_how_long_and_what_was_used()
     ],
 )
 def test_without_a_current_step_the_first_line_names_the_reason(events: tuple[Event, ...], standing: str, words: str) -> None:
-    assert shown(*events, standing=standing)[0].startswith(words)
+    assert lines_below(*events, standing=standing)[0].startswith(words)
 
 
 def test_where_only_tool_calls_were_read_the_step_is_the_one_that_calls_tools() -> None:
-    assert "execute 0:01:00 · 2 tool calls" in shown(tool("ls"), tool("ls"))[0]
+    assert "execute 0:01:00 · 2 tool calls" in lines_below(tool("ls"), tool("ls"))[0]
 
 
 def test_below_it_stand_progress_level_and_what_happened_last() -> None:
     ladder = Ladder(rung=EscalationLevel.REFACTOR, reason="stuck")
     oversight = Oversight(progress=Progress(completion=0.5), control=Control(output=0.4), ladder=ladder)
     recorded = IterationRecorded(record=builders.record(iteration=1, oversight=oversight))
-    assert shown(recorded, EXECUTE, *map(tool, "abcd"), CheckStarted(name="unit"))[1:] == [
+    assert lines_below(recorded, EXECUTE, *map(tool, "abcd"), CheckStarted(name="unit"))[1:] == [
         "  progress 50% · urgency 0.40 (continue) · E-I refactor",
         "  Bash: c",
         "  Bash: d",
@@ -187,7 +187,7 @@ def test_nothing_that_others_wrote_reaches_the_screen_as_more_than_text(evil: st
         CheckStarted(name=evil),
         CheckFinished(result=builders.check(passed=False, name=evil + "2", error=evil)),
     )
-    assert all(line.isprintable() for last in range(len(told)) for line in shown(*told[: last + 1]))
+    assert all(line.isprintable() for last in range(len(told)) for line in lines_below(*told[: last + 1]))
     assert all(line.isprintable() for line in lines(Console(file=StringIO()), *told).splitlines())
 
 
