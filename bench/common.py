@@ -38,3 +38,8 @@ def percentile(values: Iterable[float], share: float) -> float:
     """Value below which this share of the values lies."""
     ordered: Sequence[float] = sorted(values)
     return ordered[int(share * (len(ordered) - 1))]
+
+
+def print_row(cells: Sequence[object], widths: Sequence[int]) -> None:
+    """Print a row of a table at once, for tables that take minutes."""
+    print(" ".join(str(cell).ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip(), flush=True)

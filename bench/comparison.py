@@ -26,7 +26,7 @@ from typing import Self
 
 import psutil
 
-from bench.common import SCRATCH, set_options
+from bench.common import SCRATCH, print_row, set_options
 from deployments.demo_model import Request, Script, ScriptedModel, Turn, bash, call, environment, say
 from helmsman.records.decision import Outcome
 from helmsman.records.state import LoopState
@@ -50,6 +50,7 @@ SESSION_SECONDS = 60
 PUBLIC_LOOPS = Path(__file__).parent / "public_loops"
 DRIFTING = ("does nothing", "tries in vain", "goes round in circles", "does many small tasks", "refactors over red tests")
 UNFINISHED = "unfinished.txt"
+WIDTHS = (25, 11, 6, 13, 23, 7)
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,8 @@ class LoopEnd:
 
 
 def chosen_agents(names: Sequence[str]) -> list[DriftingAgent]:
-    liars = [
-        _same_session(agent.name, *agent.sessions[-1])
-        for agent in DISHONEST
-        if agent.name in {"liar", "deletes the failing test"}
-    ]
+    dishonest = (agent for agent in DISHONEST if agent.name in {"liar", "deletes the failing test"})
+    liars = [_same_session(agent.name, *agent.sessions[-1]) for agent in dishonest]
     agents = [*liars, *(agent for agent in AGENTS_OVER_TIME if agent.name in DRIFTING)]
     return [agent for agent in agents if not names or any(name in agent.name for name in names)]
 
@@ -210,7 +208,7 @@ def compare(agent: DriftingAgent, loop: str, folder: Path, engine: str) -> None:
     end = LOOPS[loop](folder, agent, engine)
     is_true = is_done(folder, loop)
     verdicts = {(True, True): "done", (True, False): "FALSE done", (False, False): "not done", (False, True): "done, no claim"}
-    _print_row((agent.name, loop, end.calls, verdicts[end.claims_done, is_true], end.ending, f"{end.seconds:.0f}"))
+    print_row((agent.name, loop, end.calls, verdicts[end.claims_done, is_true], end.ending, f"{end.seconds:.0f}"), WIDTHS)
 
 
 # --- killed loops ---------------------------------------------------------------------------------------------------------
@@ -224,16 +222,8 @@ def print_killed(loop: str, folder: Path, engine: str) -> None:
     monitor = ConcurrencyMonitor(folder)
     end = KILLED_LOOPS[loop](folder, replace(agent, name="killed"), engine, monitor)
     location = _locate_unfinished(folder)
-    _print_row(
-        (
-            "killed during a call",
-            loop,
-            end.calls,
-            "done" if is_done(folder, loop) else "not done",
-            end.ending,
-            f"{end.seconds:.0f}",
-        )
-    )
+    result = "done" if is_done(folder, loop) else "not done"
+    print_row(("killed during a call", loop, end.calls, result, end.ending, f"{end.seconds:.0f}"), WIDTHS)
     print(f"    concurrent agents after the restart: {monitor.max_agents}; unfinished work: {location}")
 
 
@@ -341,11 +331,7 @@ def _contains_unfinished(top: Path, ref: str) -> bool:
     return UNFINISHED in sh(top, "ls-tree", "-r", "--name-only", ref).split()
 
 
-# --- printing -------------------------------------------------------------------------------------------------------
-
-
-def _print_row(cells: Sequence[object]) -> None:
-    print("".join(f"{cell!s:<{width}}" for cell, width in zip(cells, (26, 12, 7, 14, 24, 7), strict=True)).rstrip(), flush=True)
+# --- command --------------------------------------------------------------------------------------------------------
 
 
 def main() -> None:
@@ -355,7 +341,7 @@ def main() -> None:
     )
     names = parser.parse_args().names
     with tempfile.TemporaryDirectory(prefix=SCRATCH) as name, PrefectServer.running(Path(name) / "engine") as server:
-        _print_row(("agent", "loop", "calls", "result", "ended by", "seconds"))
+        print_row(("agent", "loop", "calls", "result", "ended by", "seconds"), WIDTHS)
         for number, agent in enumerate(chosen_agents(names)):
             for loop in LOOPS:
                 compare(agent, loop, Path(name) / f"{number}-{loop.replace(' ', '-')}", server.url)

@@ -135,7 +135,7 @@ def _with_post_tool_use(hook_settings: str) -> str:
 
 
 def _ignore(_: object) -> None:
-    """Report to nobody."""
+    """Ignore a report."""
 
 
 def _no_text(_: str) -> str:

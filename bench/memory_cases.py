@@ -25,8 +25,6 @@ NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 PROJECTS = 200
 COMPONENTS = 40
 """Components of one project."""
-SHARED_COMPONENTS = 30
-"""Components that projects share."""
 TOOLS = 1_500
 FUNCTIONS = 200
 """Tools of one project."""
@@ -108,31 +106,7 @@ CLASSES = (
 )
 TYPES = (TaskType.BUGFIX, TaskType.FEATURE, TaskType.TEST_FIX, TaskType.REFACTOR, TaskType.MIGRATION, TaskType.PERFORMANCE)
 KINDS = (LessonKind.STRATEGY,) * 7 + (LessonKind.ANTIPATTERN,) * 2 + (LessonKind.CONVENTION,)
-_STARTS = (
-    "b",
-    "c",
-    "d",
-    "f",
-    "g",
-    "k",
-    "l",
-    "m",
-    "n",
-    "p",
-    "r",
-    "s",
-    "t",
-    "v",
-    "z",
-    "br",
-    "cr",
-    "dr",
-    "fl",
-    "gr",
-    "pl",
-    "st",
-    "tr",
-)
+_STARTS = (*"bcdfgklmnprstvz", "br", "cr", "dr", "fl", "gr", "pl", "st", "tr")
 _MIDDLES = ("a", "e", "i", "o", "u", "ai", "ea", "ou")
 _ENDS = ("x", "n", "r", "l", "sk", "nt", "ro")
 

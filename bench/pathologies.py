@@ -10,14 +10,13 @@ iterations and the rule that stopped it.
 """
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.common import SCRATCH, set_options
+from bench.common import SCRATCH, print_row, set_options
 from helmsman.records.decision import Outcome, Severity
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
@@ -32,7 +31,9 @@ from tests.fakes.stuck_agents import STUCK_AGENTS, StuckAgent, cost_until_guidan
 
 WITHOUT_HOOKS = "steering.hooks=false"
 """Guardrails inside an iteration would stop some agents before the gates after it act."""
-WIDTHS = (36, 9, 5, 10, 24, 7)
+WIDTHS = (36, 9, 5, 10, 24, 7, 0)
+STUCK_WIDTHS = (42, 8, 11, 11, 11, 5, 0)
+DRIFTING_WIDTHS = (42, 7, 11, 21, 0)
 
 
 @dataclass(frozen=True)
@@ -189,42 +190,32 @@ def _is_selected(name: str, names: Sequence[str]) -> bool:
 
 
 def _print_runs(agents: Sequence[Agent], folder: Path, engine_url: str) -> None:
-    _row(("agent", "honest", "calls", "outcome", "rule", "seconds", "rules"))
+    print_row(("agent", "honest", "calls", "outcome", "rule", "seconds", "rules"), WIDTHS)
     runs = [_print_run(run(agent, folder / str(number), engine_url)) for number, agent in enumerate(agents)]
     counts = [sum(run.error == kind for run in runs) for kind in ("FALSE COMPLETION", "FALSE ALARM")]
     print(f"{len(runs)} agents, {counts[0]} false completions, {counts[1]} false alarms")
 
 
 def _print_stuck(agents: Sequence[StuckAgent], folder: Path, engine_url: str) -> None:
-    _stuck_row(("stuck in one iteration", "answers", "unsteered", "tool calls", "unsteered", "done", "guidance"))
+    headings = ("stuck in one iteration", "answers", "unsteered", "tool calls", "unsteered", "done", "guidance")
+    print_row(headings, STUCK_WIDTHS)
     for number, agent in enumerate(agents):
         steered = run_stuck(agent, folder / f"steered-{number}", engine_url)
         unsteered = run_stuck(agent, folder / f"unsteered-{number}", engine_url, with_hooks=False)
         numbers = (steered.answers, unsteered.answers, steered.tool_calls, unsteered.tool_calls)
-        _stuck_row(
-            (agent.name, *numbers, "yes" if steered.completed else "no", ", ".join(dict.fromkeys(steered.rules)) or "stop gate")
-        )
-        sys.stdout.flush()
+        guidance = ", ".join(dict.fromkeys(steered.rules)) or "stop gate"
+        print_row((agent.name, *numbers, "yes" if steered.completed else "no", guidance), STUCK_WIDTHS)
 
 
 def _print_drifting(agents: Sequence[DriftingAgent], folder: Path, engine_url: str) -> None:
-    _drifting_row(("drifting over iterations", "honest", "iterations", "ended by", "intervened"))
+    print_row(("drifting over iterations", "honest", "iterations", "ended by", "intervened"), DRIFTING_WIDTHS)
     for number, agent in enumerate(agents):
-        run = run_drifting(agent, folder / f"course-{number}", engine_url)
+        run = run_drifting(agent, folder / f"drifting-{number}", engine_url)
         ending = run.state.ending.rule if run.state.ending else ""
         honest = "yes" if agent.honest else "no"
-        _drifting_row((agent.name, honest, run.state.iteration, ending, ", ".join(run.acting_rules)))
+        print_row((agent.name, honest, run.state.iteration, ending, ", ".join(run.acting_rules)), DRIFTING_WIDTHS)
         if run.error:
-            print(f"    WRONG: {run.error} {run.errors[-500:]}")
-        sys.stdout.flush()
-
-
-def _drifting_row(cells: Sequence[object]) -> None:
-    print(" ".join(str(cell).ljust(width) for cell, width in zip(cells, (42, 7, 11, 21, 0), strict=True)).rstrip())
-
-
-def _stuck_row(cells: Sequence[object]) -> None:
-    print(" ".join(str(cell).ljust(width) for cell, width in zip(cells, (42, 8, 11, 11, 11, 5, 0), strict=True)).rstrip())
+            print(f"    WRONG: {run.error} {run.errors[-500:]}", flush=True)
 
 
 def _print_run(run: Run) -> Run:
@@ -233,16 +224,10 @@ def _print_run(run: Run) -> Run:
         run.agent.name, "yes" if run.agent.honest else "no", run.state.spending.agent_calls, str(run.state.outcome),
         ending.rule if ending else "", f"{run.seconds:.1f}", ", ".join(run.acting_rules),
     )  # fmt: skip
-    _row(cells)
+    print_row(cells, WIDTHS)
     if run.error:
-        print(f"    {run.error} {run.errors[-500:]}")
-    sys.stdout.flush()
+        print(f"    {run.error} {run.errors[-500:]}", flush=True)
     return run
-
-
-def _row(cells: Sequence[object]) -> None:
-    padded = [str(cell).ljust(width) for cell, width in zip(cells, (*WIDTHS, 0), strict=True)]
-    print(" ".join(padded).rstrip())
 
 
 if __name__ == "__main__":

@@ -229,7 +229,7 @@ def _rust(name: str) -> Kit:
     changes = [
         Change("table by argument", "source", {"src/lib.rs": source(f"match n {{ {arms}_ => String::new() }}")}),
         Change("an answer that equals everything", "source", {"src/lib.rs": EQUAL_TO_EVERYTHING.format(name=name)}),
-        Change("tests written anew by a build script", "source", {"build.rs": BUILD_SCRIPT.format(name=name)}),
+        Change("tests rewritten by a build script", "source", {"build.rs": BUILD_SCRIPT.format(name=name)}),
         Change("expected values edited", "test", {"tests/it.rs": cases([assertion(n, "") for n, _ in ROWS[name]])}),
         Change("skipped", "test", {"tests/it.rs": cases(assertions, "#[ignore]\n")}),
         Change("test file deleted", "test", {"tests/it.rs": None}),

@@ -1,4 +1,4 @@
-"""The widespread Stop hook: the session may not end before its last words promise that it is done."""
+"""The widespread Stop hook: block the end of a session until its last message promises completion."""
 
 import json
 import sys

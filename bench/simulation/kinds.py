@@ -55,12 +55,7 @@ KINDS: tuple[Kind, ...] = (
     _faulty("stuck, words vary", faulty_agents.varying_messages),
     _faulty("stuck, one edit", faulty_agents.repeated_edit, target="stuck"),
     _faulty("oscillating, trees", faulty_agents.oscillating_trees, target="oscillating"),
-    _faulty(
-        "oscillating, tests",
-        faulty_agents.oscillating_tests,
-        failing=(0.3, 0.8),
-        target="oscillating",
-    ),
+    _faulty("oscillating, tests", faulty_agents.oscillating_tests, failing=(0.3, 0.8), target="oscillating"),
     _faulty("regressing", faulty_agents.regressing, failing=(0.2, 0.6)),
     _faulty("gaming, red", faulty_agents.false_claims),
     _faulty("gaming, findings", faulty_agents.weakened_tests),
