@@ -76,9 +76,9 @@ def test_an_export_is_imported_completely_on_either_database(store_url: str, tmp
         file, before = exported(store, tmp_path / "memory.json"), content(store)
     for other in (postgres.database(), f"sqlite:///{tmp_path / 'other.db'}"):
         with open_store(other, NOW) as store:
-            output_of = store.import_(file)
-            assert (output_of["lessons"], output_of["guardrails"]) == (merged(added=5), merged(added=1))
-            assert (output_of["episodes"], output_of["summaries"]) == (merged(added=5), merged(added=5))
+            counts = store.import_(file)
+            assert (counts["lessons"], counts["guardrails"]) == (merged(added=5), merged(added=1))
+            assert (counts["episodes"], counts["summaries"]) == (merged(added=5), merged(added=5))
             assert content(store) == before
             assert store.failures("shop", FailureClass.TEST) == (5, 5)
             assert len(store.search("kiln")) == 5
@@ -103,9 +103,9 @@ def test_the_newer_of_two_lessons_stays_with_the_sources_of_both(store_url: str,
                 change.put_lesson(lesson(one, "Ours", sources=("u1",)))
             for one in ("g", "h"):
                 change.put_guardrail(guardrail(one, instruction="Ours"))
-        output_of = store.import_(file)
-        assert output_of["lessons"] == merged(added=1, replaced=1, kept=1)
-        assert output_of["guardrails"] == merged(replaced=1, kept=1)
+        counts = store.import_(file)
+        assert counts["lessons"] == merged(added=1, replaced=1, kept=1)
+        assert counts["guardrails"] == merged(replaced=1, kept=1)
         assert {one.id: one.text for one in store.lessons()} == {
             "new": "Theirs",
             "old": "Ours",
@@ -158,12 +158,12 @@ def test_a_persons_edit_of_a_guardrail_wins_over_newer_records(tmp_path: Path, o
 
 def test_a_lesson_that_was_used_since_and_retired_counts_as_newer(tmp_path: Path, other: str) -> None:
     seen: dict[str, Any] = {"text": "Seen once more", "updated_at": NOW + DAY}
-    output_of: dict[str, Any] = {"text": "Told in vain", "used_at": NOW + 2 * DAY, "retired": "useless", "uses": 6}
+    recalled: dict[str, Any] = {"text": "Told in vain", "used_at": NOW + 2 * DAY, "retired": "useless", "uses": 6}
     with open_store(f"sqlite:///{tmp_path / 'memory.db'}", NOW) as store:
         with store.change() as change:
-            change.put_lesson(lesson("ours", **output_of))
+            change.put_lesson(lesson("ours", **recalled))
             change.put_lesson(lesson("theirs", **seen))
-        theirs = lesson("ours", **seen), lesson("theirs", **output_of)
+        theirs = lesson("ours", **seen), lesson("theirs", **recalled)
         assert import_from(other, store, tmp_path / "memory.json", *theirs)["lessons"] == merged(replaced=1, kept=1)
         assert {one.retired for one in store.lessons(retired=True)} == {"useless"}
 

@@ -38,7 +38,7 @@ AWKWARD = (
 
 
 class HttpListener:
-    """Hears what is sent, answers with a status, and where told not before it is let go."""
+    """Records requests and responds with a status; while `let_go` is cleared, it holds the response back."""
 
     def __init__(self) -> None:
         self.url, self.status = "", 202

@@ -25,8 +25,8 @@ def gate(kind: GateKind = GateKind.MERGE, **fields: object) -> Gate:
 
 
 def test_every_part_of_a_question_is_shown() -> None:
-    read_merge_form = gate(evidence="All **4** tests pass.\n\nThe judge approves.", deadline=LATER)
-    assert gate_lines(read_merge_form, "mend-it") == [
+    merge_gate = gate(evidence="All **4** tests pass.\n\nThe judge approves.", deadline=LATER)
+    assert gate_lines(merge_gate, "mend-it") == [
         "asked      Verified: merge it? (merge-3), 2026-11-22 12:00 UTC",
         "question   May it be merged?",
         "evidence   All **4** tests pass.",

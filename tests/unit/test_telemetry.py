@@ -50,10 +50,10 @@ JUDGED = Judgement(
 
 def activity_of(*events: Event) -> Activity:
     """One event a second, from a minute before the iteration's end."""
-    step_started = NOW - timedelta(minutes=1)
+    start = NOW - timedelta(minutes=1)
     return reduce(
         apply_event,
-        (LoggedEvent(step_started + timedelta(seconds=second), event) for second, event in enumerate(events)),
+        (LoggedEvent(start + timedelta(seconds=second), event) for second, event in enumerate(events)),
         Activity(),
     )
 
