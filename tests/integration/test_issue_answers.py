@@ -21,7 +21,7 @@ from tasks.system.paths import LoopFolder
 from tasks.triggers.issues import handle_issue_event
 from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.tracker_api import TrackerApi
-from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, event, said, served, started
+from tests.integration.test_issues import NOW, ONE_KIND, changed, comment_event, comments, event, served, started
 from tests.integration.trackers import api
 
 __all__ = ["api", "served"]
@@ -51,17 +51,17 @@ def test_an_answer_whose_bringer_died_is_followed_by_the_next_answer(
         raise TransientError("the Prefect server does not answer")
 
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", away)
-    first = said(served, api, "/helmsman approve", 1)
+    first = comment_event(served, api, "/helmsman approve", 1)
     with pytest.raises(TransientError):
         handle_issue_event(first, NOW)
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
-    again = first if then == "the same event" else said(served, api, then, 2)
+    again = first if then == "the same event" else comment_event(served, api, then, 2)
     assert handle_issue_event(again, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     found = answers.find_answer(folder.answers, loop.uid, gate.key)
     assert found is not None
     assert found.choice is Choice.APPROVE
     if then == "/helmsman approve":  # by the same person, later: the reply says which counts
-        assert handle_issue_event(said(served, api, then, 3).model_copy(update={"by": "bob"}), NOW) is not None
+        assert handle_issue_event(comment_event(served, api, then, 3).model_copy(update={"by": "bob"}), NOW) is not None
         assert "the first answer counts: **approve** by `alice`" in comments(api)[-1]
 
 
@@ -72,8 +72,8 @@ def test_a_stop_precedes_an_unread_answer(
 ) -> None:
     monkeypatch.setattr("tasks.approvals.pause.resume_paused", resume_paused)
     loop, gate, folder = waiting_loop(served, api)
-    handle_issue_event(said(served, api, "/helmsman approve", 1), NOW)
-    stop = said(served, api, what, 2) if what else event(served, api, "withdrawn")
+    handle_issue_event(comment_event(served, api, "/helmsman approve", 1), NOW)
+    stop = comment_event(served, api, what, 2) if what else event(served, api, "withdrawn")
     assert handle_issue_event(stop, NOW) == LoopRequest(repository=str(served.clone), loop=loop.loop, reopen=True)
     found = answers.find_answer(folder.answers, loop.uid, gate.key)
     assert found is not None
@@ -84,8 +84,8 @@ def test_a_stop_precedes_an_unread_answer(
 def test_a_second_answer_is_told_which_answer_counts(served: ServedRepository, api: TrackerApi) -> None:
     loop, _, folder = waiting_loop(served, api)
     with exclusive_driver(folder.lock, loop.loop):
-        handle_issue_event(said(served, api, "/helmsman approve", 1), NOW)
-        assert isinstance(handle_issue_event(said(served, api, "/helmsman stop", 2), NOW), Ignored)
+        handle_issue_event(comment_event(served, api, "/helmsman approve", 1), NOW)
+        assert isinstance(handle_issue_event(comment_event(served, api, "/helmsman stop", 2), NOW), Ignored)
     assert "approve by alice" in comments(api)[-1]
 
 
@@ -102,7 +102,7 @@ def test_a_driver_obeys_only_cancels_sent_after_it_locked_the_loop(
 
     def fetching(*_: Any, held: bool) -> None:
         if held:
-            handle_issue_event(said(served, api, "/helmsman cancel"), NOW)
+            handle_issue_event(comment_event(served, api, "/helmsman cancel"), NOW)
 
     def mending(context: LoopContext, state: LoopState) -> LoopState:
         repair(context, state)
@@ -124,9 +124,9 @@ def test_an_answer_in_a_comment_is_stored_like_any_other(served: ServedRepositor
     loop = changed(served, started(served, api), gate=gate)
     folder = loop_folder(open_repository(served.clone), loop.loop)
     with exclusive_driver(folder.lock, loop.loop):
-        assert isinstance(handle_issue_event(said(served, api, "/helmsman perhaps", 1), NOW), Ignored)
+        assert isinstance(handle_issue_event(comment_event(served, api, "/helmsman perhaps", 1), NOW), Ignored)
         assert answers.find_answer(folder.answers, loop.uid, gate.key) is None
-        assert isinstance(handle_issue_event(said(served, api, "/helmsman approve Go on", 2), NOW), Handled)
+        assert isinstance(handle_issue_event(comment_event(served, api, "/helmsman approve Go on", 2), NOW), Handled)
     answer = answers.find_answer(folder.answers, loop.uid, gate.key)
     assert answer is not None
     assert (answer.choice, answer.guidance, answer.by, answer.via) == (Choice.APPROVE, "Go on", "alice", "tracker")

@@ -27,7 +27,18 @@ from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.repositories import commit, sh
 from tests.fakes.tracker_api import TrackerApi
 from tests.fakes.two_clones import PUSH_CONFIG, clone_remote, no_retry_delay
-from tests.integration.test_issues import NOW, ONE_KIND, changed, comments, completed, event, said, served, started, stored
+from tests.integration.test_issues import (
+    NOW,
+    ONE_KIND,
+    changed,
+    comment_event,
+    comments,
+    completed,
+    event,
+    served,
+    started,
+    stored,
+)
 from tests.integration.trackers import api
 
 __all__ = ["api", "no_retry_delay", "served"]
@@ -36,7 +47,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.feature("D4", "D6"), ONE_KIND, pytes
 
 def stop(served: ServedRepository, api: TrackerApi, text: str, number: int = 7) -> IssueEvent:
     closed = event(served, api, "withdrawn", moment=str(number), delivery=f"delivery-{number}")
-    return said(served, api, text, number) if text else closed
+    return comment_event(served, api, text, number) if text else closed
 
 
 def start_pushed_loop(served: ServedRepository, api: TrackerApi) -> LoopState:

@@ -7,7 +7,7 @@ from helmsman.records.triggers import Ignored
 from tasks.triggers.issues import handle_issue_event
 from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.tracker_api import TrackerApi
-from tests.integration.test_issues import NOW, ONE_KIND, comments, configuration, event, said, served, tracker
+from tests.integration.test_issues import NOW, ONE_KIND, comment_event, comments, configuration, event, served, tracker
 from tests.integration.trackers import api
 
 pytestmark = [pytest.mark.feature("D6"), pytest.mark.usefixtures("home")]
@@ -31,6 +31,6 @@ def test_an_issue_of_another_tracker_than_the_operator_s_starts_nothing(served: 
 
 @ONE_KIND
 def test_a_comment_on_an_issue_without_a_loop_is_ignored(served: ServedRepository, api: TrackerApi) -> None:
-    assert isinstance(handle_issue_event(said(served, api, "/helmsman cancel"), NOW), Ignored)
+    assert isinstance(handle_issue_event(comment_event(served, api, "/helmsman cancel"), NOW), Ignored)
     assert isinstance(handle_issue_event(event(served, api, "withdrawn"), NOW), Ignored)
     assert comments(api) == []
