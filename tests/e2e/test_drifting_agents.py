@@ -54,7 +54,7 @@ def assert_stopped_in_time(run: DriftingRun, agent: DriftingAgent) -> None:
 @pytest.mark.slow
 @pytest.mark.feature("S4", "S5", "S8", "S11", "S13")
 @pytest.mark.parametrize(
-    "wanderer", [agent for agent in DRIFTING if agent.name not in TESTED_ELSEWHERE], ids=lambda agent: agent.name
+    "agent", [agent for agent in DRIFTING if agent.name not in TESTED_ELSEWHERE], ids=lambda agent: agent.name
 )
 def test_a_drifting_agent_is_stopped_long_before_the_limit_of_iterations(
     agent: DriftingAgent, tmp_path: Path, prefect_server: PrefectServer
@@ -64,9 +64,7 @@ def test_a_drifting_agent_is_stopped_long_before_the_limit_of_iterations(
 
 @pytest.mark.slow
 @pytest.mark.feature("S5", "S8")
-@pytest.mark.parametrize(
-    "wanderer", [agent for agent in HONEST if agent.name not in TESTED_ELSEWHERE], ids=lambda agent: agent.name
-)
+@pytest.mark.parametrize("agent", [agent for agent in HONEST if agent.name not in TESTED_ELSEWHERE], ids=lambda agent: agent.name)
 def test_an_honest_agent_that_seems_to_drift_completes(
     agent: DriftingAgent, tmp_path: Path, prefect_server: PrefectServer
 ) -> None:

@@ -25,7 +25,7 @@ RULES = ("repeated", "same_failure", "reverted", "", "context")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spinner", [agent for agent in STUCK_AGENTS if agent.rule in RULES], ids=lambda agent: agent.name)
+@pytest.mark.parametrize("agent", [agent for agent in STUCK_AGENTS if agent.rule in RULES], ids=lambda agent: agent.name)
 def test_guidance_reaches_a_stuck_agent_in_time(agent: StuckAgent, tmp_path: Path, prefect_server: PrefectServer) -> None:
     run = run_stuck(agent, tmp_path / "loop", prefect_server.url)
     assert run.completed, (run.rules, run.records[-1].decision, run.errors)

@@ -220,8 +220,8 @@ def test_visible_text_can_be_sent_and_has_only_new_lines_and_tabs_besides_what_s
         ("half \udc80", "half \\udc80"),
     ],
 )
-def test_invisible_characters_are_escaped(text: str, shown_files: str) -> None:
-    assert escape_invisible(text) == shown_files
+def test_invisible_characters_are_escaped(text: str, shown: str) -> None:
+    assert escape_invisible(text) == shown
 
 
 @pytest.mark.parametrize(
@@ -232,8 +232,8 @@ def test_invisible_characters_are_escaped(text: str, shown_files: str) -> None:
         ("x" * 300 + ".py", "…" + "x" * 196 + ".py"),
     ],
 )
-def test_labels_are_escaped_and_keep_their_end(name: str, shown_files: str) -> None:
-    assert label(name) == shown_files
+def test_labels_are_escaped_and_keep_their_end(name: str, shown: str) -> None:
+    assert label(name) == shown
 
 
 @pytest.mark.parametrize("text", ["\u202e" * 10**6, "`" * 10**6, "<<<0123456789abcdef\n" * 50_000, "\n" * 10**6])
