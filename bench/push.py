@@ -127,7 +127,7 @@ def _run(setup: Setup, commit: str) -> Mapping[str, Any]:
 def _first_step(setup: Setup, loop: str) -> float:
     journal = loop_folder(open_repository(setup.served.bare), loop).journal
     lines = (line.split(" ", 1) for line in journal.read_text("utf-8").splitlines())
-    kind = StepStarted.model_fields["event"].default
+    kind = StepStarted(iteration=1, attempt=1, step="orient").event
     return next(_timestamp(timestamp) for timestamp, event in lines if f'"{kind}"' in event)
 
 

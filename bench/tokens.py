@@ -222,7 +222,7 @@ def main() -> None:
     checks = sessions[-1].text.partition("# Checks")[2].partition("\n\n# ")[0]
     print(f"\ntokens for each of {FAILURES} failures: {tokens(checks) / FAILURES:.0f}")
     print(PUBLIC_LOOPS)
-    for file in sorted(PUBLIC_LOOPS_FOLDER.iterdir()):
+    for file in sorted(PUBLIC_LOOPS_FOLDER.glob("*.*")):
         print(f"bench/public_loops/{file.name}: {tokens(file.read_text(encoding='utf-8')):,} tokens of script and text")
 
 

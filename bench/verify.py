@@ -57,10 +57,11 @@ def main() -> None:
 
 
 def measure(top: Path, name: str, check: str, seconds: float) -> str:
-    output, messages = io.StringIO(), io.StringIO()
+    output, messages = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(messages):
         verify_change(top, yes=True, as_json=True, commits="main..work", check=[check])
-    result = json.loads(output.getvalue())
+    output.seek(0)
+    result = json.loads(output.read())
     reports = [result[key] for key in ("base_checks", "head_checks", "trusted_checks", "new_tests") if result[key]]
     check_seconds = sum(result["seconds"] for report in reports for result in report["results"])
     further = result["runs"] - LOOP_RUNS
