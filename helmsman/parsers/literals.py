@@ -157,7 +157,7 @@ def _rows_of_mark(rows: "Node", env: Env) -> Iterator[Any]:
 
 def _go_range_pairs(node: "Node", env: Env) -> list[tuple[Any, Any]]:
     """Return keys and rows of a map, or of a slice, whose elements may be structs."""
-    literal = _find_declared_value(node) if node.type == "identifier" else node
+    literal = find_declared_value(node) if node.type == "identifier" else node
     kind = literal.child_by_field_name("type") if literal and literal.type == "composite_literal" else None
     body = literal.child_by_field_name("body") if literal else None
     if kind is None or body is None:
@@ -245,11 +245,11 @@ def _read_identifier(node: "Node", env: Env, depth: int) -> Any:
     text = text_of(node)
     if text in env:
         return env[text]
-    declared = None if text == "NaN" else _find_declared_value(node)
+    declared = None if text == "NaN" else find_declared_value(node)
     return Word.NAN if text == "NaN" else value_of(declared, env, depth) if declared else raise_unknown(node)
 
 
-def _find_declared_value(name: "Node") -> "Node | None":
+def find_declared_value(name: "Node") -> "Node | None":
     """Return what a name is assigned in the nearest block around it."""
     node = name
     while (parent := node.parent) is not None:

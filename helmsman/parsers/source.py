@@ -131,6 +131,10 @@ class Source:
         """Byte ranges of literals without their quotes, and their lines, counted from 1."""
         return tuple((node.start_byte, node.end_byte, node.start_point.row + 1) for node in self._captured("literal"))
 
+    def nodes(self, name: str) -> list["Node"]:
+        """Return the nodes of a capture of the language's query, by place."""
+        return self._captured(name)
+
     @cached_property
     def inline_tests(self) -> tuple[tuple[int, int], ...]:
         """Byte ranges of modules for tests only: `#[cfg(test)] mod tests` in Rust."""
