@@ -62,7 +62,9 @@ class SinceStart(Record):
     looked_up: tuple[str, ...] = ()
     """Functions that return nothing, an error or one constant for every input other than those of their tests, a clause each."""
     cannot_fail: tuple[str, ...] | None = None
-    """Checks that also pass with other values in the tests that turned green; None if no value could be changed."""
+    """Tests that turned green, or checks that name none, that also pass with other values; None if no value could be changed."""
+    not_altered: tuple[str, ...] = ()
+    """Tests that turned green in which no value could be changed, or which did not run with other values."""
     mutants: Mutants | None = None
 
 

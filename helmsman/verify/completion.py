@@ -21,8 +21,9 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.proof import Denial, DoneSignals, Proof, SinceStart
 from helmsman.records.state import LoopState
+from helmsman.verify.altered_tests import describe_cannot_fail
 from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, describe_survivors, join_some
-from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests, describe_cannot_fail
+from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
 
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"

@@ -24,10 +24,11 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.proof import Mutants, SinceStart
 from helmsman.records.verification import Case, Grounds, OutcomeTable, Reason, Verdict
 from helmsman.texts import plural
+from helmsman.verify.altered_tests import describe_cannot_fail, describe_unseen
 from helmsman.verify.called_languages import NAMES
 from helmsman.verify.commands import NOT_STARTED, missing_program
 from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, join_some
-from helmsman.verify.new_tests import NO_NEW_TEST, describe_cannot_fail
+from helmsman.verify.new_tests import NO_NEW_TEST
 from helmsman.verify.outcomes import LOOP, Names, run_cases
 
 NO_NEIGHBOURS = "answers for other inputs than those of the tests: proof.neighbours is off"
@@ -52,7 +53,8 @@ class Runs:
     looked_up: Sequence[str] | None = None
     """Functions that seem to hard-code their tests' answers, one clause each; None if none was called with further inputs."""
     cannot_fail: Sequence[str] | None = None
-    """Checks that still pass with other values in the tests that turned green; None if no value could be changed."""
+    """Tests that turned green, or checks that name none, that still pass with other values; None if no value could be changed."""
+    not_altered: Sequence[str] = ()  # tests that turned green of which that run shows nothing
     mutants: Mutants | None = None
     probed: ProbeResult | None = None
     findings: tuple[Finding, ...] = ()
@@ -80,6 +82,7 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
             new_tests_due=since.needs_test,
             hidden=evidence.hidden,
             cannot_fail=since.cannot_fail,
+            not_altered=since.not_altered,
             mutants=since.mutants,
             probed=evidence.probed,
             judgement=evidence.judgement,
@@ -138,8 +141,8 @@ def _describe_gaps(runs: Runs) -> Iterator[str]:
         yield "whether the change is what was asked for: no judge was asked"
     if not runs.hidden:
         yield "hard-coded answers: no hidden checks were run"
-    if runs.cannot_fail is None and runs.table.of("proves"):
-        yield "whether the tests that turned green can fail: no value in them could be changed"
+    if runs.table.of("proves") and (unseen := describe_unseen(runs.cannot_fail, runs.not_altered)):
+        yield unseen
     if runs.probed and runs.probed.reason:
         yield f"probes: {clean(runs.probed.reason)}"
     without_names = [result.name for result in runs.head.results if not result.passing] if runs.base.results else []

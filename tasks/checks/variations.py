@@ -19,11 +19,12 @@ from helmsman.records.checks import CheckReport, Probe, ProbeResult
 from helmsman.records.proof import Mutants
 from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
+from helmsman.verify.altered_tests import MOST_ALTERED, Seen, alter_expectations, alter_values, what_stays_green
 from helmsman.verify.call_cases import Calls, Language, group_by_function, literals
 from helmsman.verify.called_languages import CALLED, is_python_source
 from helmsman.verify.judge.view import tests_for
 from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, describe_lookup, read_answers, select_calls
-from helmsman.verify.new_tests import MOST_ALTERED, alter_values, mutants_of, names_in_file, sample_mutants, wilson_interval
+from helmsman.verify.new_tests import mutants_of, sample_mutants, wilson_interval
 from helmsman.verify.probes import (
     UNCLEAR,
     Reading,
@@ -107,42 +108,53 @@ def _run_calls(
     return results
 
 
-def checks_that_cannot_fail(
-    check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]
-) -> tuple[str, ...] | None:
-    """Names of checks that also pass with other values in these tests, which turned green; None without values to change."""
-    assert isinstance(check_context.checkout, CleanCheckout)  # noqa: S101 - for the type checker; callers guarantee it
-    overlay = _altered_entries(check_context.checkout, work, cases)
-    if not overlay:
+def run_altered_tests(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> Seen | None:
+    """Run the checks with other values in these tests, which turned green; None without values to change."""
+    checkout = check_context.checkout
+    assert isinstance(checkout, CleanCheckout)  # noqa: S101 - for the type checker; callers guarantee it
+    texts, rows = _altered_texts(work, cases)
+    if not texts:
         return None
-    turned, pairs = {case.check for case in cases}, zip(work.config.checks, own.results, strict=True)
+    context = replace(check_context, required=tuple(case.name for case in cases), every_case=True)
+    seen = Seen()
     try:
-        check_context.checkout.prepare(work.commit, overlay)
-        set_up(check_context, work.config)
-        return tuple(
-            result.name
-            for index, (check, result) in enumerate(pairs)
-            if result.name in turned and run_check(check_context, index, check, SLOWEST * result.seconds + SPARE_SECONDS).passed
-        )
+        checkout.prepare(work.commit, _overlay_of(checkout, work, texts))
+        set_up(context, work.config)
+        for index, (check, result) in enumerate(zip(work.config.checks, own.results, strict=True)):
+            if turned := [case for case in cases if case.check == result.name]:
+                altered = run_check(context, index, check, SLOWEST * result.seconds + SPARE_SECONDS)
+                seen = seen.plus(what_stays_green(turned, result, altered, rows))
     except SetupFailed:
         return None
     finally:
-        check_context.checkout.prepare(work.commit)
+        checkout.prepare(work.commit)
         check_context.raise_if_cancelled()
+    return seen
 
 
-def _altered_entries(checkout: CleanCheckout, work: Range, cases: Sequence[Case]) -> list[bytes]:
-    """Entries for git's index with altered values in the files of these tests, written to the store, not the repository."""
-    common, tree = work.repository.common, tree_of(work.repository.common, work.commit)
+def _altered_texts(work: Range, cases: Sequence[Case]) -> tuple[Mapping[str, str], Mapping[str, int | None]]:
+    """Test files with other values, and how many rows of each test must fail with them."""
+    tree = tree_of(work.repository.common, work.commit)
     paths = [blob.path for blob in tree if _may_test(blob.path)]
     # a check without case names: it may be any of its tests
-    names = None if any(case.name == case.check for case in cases) else names_in_file([case.name for case in cases])
+    names = None if any(case.name == case.check for case in cases) else frozenset(case.name for case in cases)
     in_cases = [path for path in paths if any(path in case.name for case in cases)]
     texts = _texts(work, tree, [*in_cases, *tests_for([*work.changed], paths), *paths])
-    alterations = ((path, alter_values(Source(path, text), names)) for path, text in texts.items())
+    sources = [Source(path, text) for path, text in texts.items()]
+    found = ((source.path, altered) for source in sources if (altered := alter_expectations(source, names)))
+    files = dict(islice(found, MOST_ALTERED))
+    if files or names is not None:
+        rows = {name: number for altered in files.values() for name, number in altered.rows.items()}
+        return {path: altered.text for path, altered in files.items()}, rows
+    weakly = ((source.path, text) for source in sources if (text := alter_values(source)))
+    return dict(islice(weakly, MOST_ALTERED)), {}
+
+
+def _overlay_of(checkout: CleanCheckout, work: Range, texts: Mapping[str, str]) -> list[bytes]:
+    """Entries for git's index with these texts, written to the store, not the repository."""
     entries: list[bytes] = []
-    for path, text in islice(((path, text) for path, text in alterations if text is not None), MOST_ALTERED):
-        if entry := entry_at(common, work.commit, path):
+    for path, text in texts.items():
+        if entry := entry_at(work.repository.common, work.commit, path):
             name = checkout.store.git("hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip()
             entries.append(entry.mode.encode() + b" " + name + b"\t" + os.fsencode(path))
     return entries

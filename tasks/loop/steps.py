@@ -50,7 +50,7 @@ from tasks.checks.targets import (
     with_checks,
     work_of,
 )
-from tasks.checks.variations import checks_that_cannot_fail, find_lookups, probe_work, run_mutants
+from tasks.checks.variations import find_lookups, probe_work, run_altered_tests, run_mutants
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.step import refreshing_if, step, step_key
 from tasks.loop.oversee import oversee as observe_and_oversee
@@ -213,6 +213,7 @@ def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidenc
     on_start = shown.report.without_output if shown.report else None
     trusted, outcome = _outcomes(context, state, evidence, report, shown)
     proving = outcome.table.of("proves") if may_complete and report.passed and config.workspace.clean else ()
+    seen = run_altered_tests(place, work, report, proving) if proving else None
     since = SinceStart(
         unchanged=not work.changed,
         needs_test=new_tests.needs_test(state, evidence),
@@ -226,7 +227,8 @@ def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidenc
         table=outcome.table,
         looked_up=find_lookups(place, work) if can_probe and config.proof.neighbours else (),
         mutants=run_mutants(place, work, report) if can_probe and config.proof.mutants else None,
-        cannot_fail=checks_that_cannot_fail(place, work, report, proving) if proving else None,
+        cannot_fail=seen.cannot_fail if seen else None,
+        not_altered=seen.unseen if seen else (),
     )
     name = f"{state.due:05d}-{state.attempt}-{change.commit[:12]}"
     hidden = check_hidden(context, state, change.commit, name) if may_complete and config.hidden else ()

@@ -1,0 +1,189 @@
+"""The tests that turned green run once more with other values: those that stay green prove nothing.
+
+Whatever the cause: a module that shadows the test framework, a runner's setting, a patched assertion, an object that equals
+everything, or a source that reads its answers from the tests.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from helmsman.parsers.expectations import QUOTES, Change, Edit, Expectations, alter_literal, apply_edits, step_at
+from helmsman.parsers.source import Source, Test, language_of
+from helmsman.plain import clean
+from helmsman.records.checks import CheckResult
+from helmsman.records.verification import Case
+from helmsman.verify.findings import join_some
+from helmsman.verify.outcomes import run_cases
+
+MOST_ALTERED = 20  # maximum number of test files to alter; one is enough to make a check fail
+_MODULE = re.compile(rb"[./@]|node:")  # prefix of a module path in JavaScript
+_PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
+_PARTS = re.compile(r"::| > |/|\.| \(")
+_PLACEHOLDER = re.compile(r"%[a-zA-Z#]|\$\{[^}]*\}|\$[\w.]+")  # in titles of JavaScript tests, one for each value of a row
+
+
+class AlteredFile(NamedTuple):
+    """A test file with other expected values."""
+
+    text: str
+    rows: Mapping[str, int | None]
+    """By the own name of each altered test, and the file's path: number of rows that must fail, None for all."""
+
+
+class Seen(NamedTuple):
+    """What the run with other values shows."""
+
+    cannot_fail: tuple[str, ...] = ()  # tests, or checks that name none, that still pass
+    unseen: tuple[str, ...] = ()  # tests in which nothing could be altered, or that did not run
+
+    def plus(self, other: "Seen") -> "Seen":
+        return Seen((*self.cannot_fail, *other.cannot_fail), (*self.unseen, *other.unseen))
+
+
+def names_in_file(cases: Collection[str]) -> frozenset[str]:
+    """Return the possible names of these cases' functions or titles in a file, for any runner."""
+    names = {_PARAMETERS.sub("", case).strip() for case in cases}
+    return frozenset(part for case in names for part in (case, *_PARTS.split(case)) if part)
+
+
+# --- what to alter ------------------------------------------------------------------------------------------------------
+
+
+def alter_expectations(source: Source, cases: Collection[str] | None) -> AlteredFile | None:
+    """Return the file with other expected values in the tests of these cases (`None`: in all); None if there are none."""
+    expectations, edits, rows = Expectations(source), list[Edit](), dict[str, int | None]()
+    for test in _tests_of(source, cases):
+        change = expectations.change_of(test)
+        name = _own_name(source, test)
+        if change is None:
+            rows[name] = 0  # of two tests with one name, the report does not say which one is meant
+        else:
+            edits += change.edits
+            rows[name] = change.rows if name not in rows else _fewer(rows[name], change)
+    if not edits:
+        return None
+    known = {name: number for name, number in rows.items() if number != 0}
+    return AlteredFile(apply_edits(source.text, edits), {source.path: None, **known})
+
+
+def _fewer(rows: int | None, change: Change) -> int | None:
+    return change.rows if rows is None else rows if change.rows is None else min(rows, change.rows)
+
+
+def alter_values(source: Source) -> str | None:
+    """Return the text with other numbers and strings in all tests; None if there are fewer than two.
+
+    For checks that name no test, and tests without a known expectation. A single value, such as a time limit, may not matter.
+    """
+    inside = frozenset(_lines_of_tests(source))
+    data, edits = source.text.encode(errors="replace"), list[Edit]()
+    for start, stop, line in source.literal_spans:
+        old, quoted = data[start:stop], data[start - 1 : start] in QUOTES
+        new = b"" if _MODULE.match(old) else alter_literal(old, step_at(len(edits)), quoted=quoted)
+        if line in inside and new:
+            edits.append(Edit(start, stop, new))
+    return apply_edits(source.text, edits) if len(edits) > 1 else None
+
+
+def _tests_of(source: Source, cases: Collection[str] | None) -> Iterator[Test]:
+    for test in source.tests:
+        name = _own_name(source, test)
+        if cases is None or any(_is_case_of(name, case) or _is_file(source.path, case) for case in cases):
+            yield test
+
+
+def _own_name(source: Source, test: Test) -> str:
+    """Return the name of a test's function, or its title, without classes and suites."""
+    return (
+        test.name.rpartition(" > " if " > " in test.name else ".")[2]
+        if source.language != "javascript"
+        else test.name.rpartition(" > ")[2]
+    )
+
+
+def _is_case_of(name: str, case: str) -> bool:
+    """Whether a case is one of a test's, which its own name tells."""
+    if not _PLACEHOLDER.search(name):
+        return name in names_in_file([case]) or case.endswith((f"::{name}", f" > {name}"))
+    pattern = ".*".join(map(re.escape, _PLACEHOLDER.split(name)))
+    return re.search(rf"(?:^|::| > |\s){pattern}$", case, re.DOTALL) is not None
+
+
+def _is_file(path: str, case: str) -> bool:
+    """Whether a case is a whole file, which failed to load: `tests/test_a.py`, `tests.test_a`, `test_a (….tests.test_a)`."""
+    if not language_of(path):  # a test's name
+        return False
+    module = re.escape(path.rpartition(".")[0].replace("/", "."))
+    return case.endswith(path) or re.fullmatch(rf"(?:.*[\s.(])?{module}\)?", case) is not None
+
+
+def _lines_of_tests(source: Source) -> Iterator[int]:
+    """Yield the lines of each test and of the code before it, such as its table of cases."""
+    end = 0
+    for test in source.tests:
+        yield from range(end + 1, test.last + 1)
+        end = max(end, test.last)
+
+
+# --- what the run shows -------------------------------------------------------------------------------------------------
+
+
+def what_stays_green(cases: Sequence[Case], head: CheckResult, altered: CheckResult, rows: Mapping[str, int | None]) -> Seen:
+    """Return which cases of a check, which turned green, stay green in its altered run. `rows`: see `AlteredFile`."""
+    if any(case.name == case.check for case in cases):  # its runner names no test
+        return Seen((head.name,) if altered.passed else ())
+    seen = Seen()
+    for key, group in _grouped(case.name for case in cases).items():
+        known = [number for name, number in rows.items() if any(_is_case_of(name, case) for case in group)]
+        if any(_is_file(path, key) for path in rows):  # none of its tests has a name here
+            seen = seen.plus(Seen(tuple(group) if altered.passed else ()))
+        elif not known:
+            seen = seen.plus(Seen(unseen=tuple(group)))
+        else:
+            fewest = None if None in known else max(number for number in known if number is not None)
+            seen = seen.plus(_state_of_group(key, group, head, altered, fewest))
+    return seen
+
+
+def _grouped(names: Iterable[str]) -> Mapping[str, list[str]]:
+    """Group the cases of a parametrised test, whose names change with their values."""
+    groups = dict[str, list[str]]()
+    for name in names:
+        groups.setdefault(_PARAMETERS.sub("", name), []).append(name)
+    return groups
+
+
+def _state_of_group(key: str, group: list[str], head: CheckResult, altered: CheckResult, rows: int | None) -> Seen:
+    run = run_cases(altered, altered.name)
+    is_complete = altered.passed or (run.ended and _executed(altered) >= _executed(head) > 0)
+    if group == [key]:
+        if key in run.failing:
+            return Seen()
+        ran = key in run.passing or (run.ended and key in altered.ran)
+        return Seen((key,)) if ran or is_complete else Seen(unseen=(key,))
+    red = sum(_PARAMETERS.sub("", name) == key for name in run.failing)
+    green = [name for name in run.passing if _PARAMETERS.sub("", name) == key]
+    if rows is None and green:
+        return Seen(tuple(green))
+    if not is_complete:
+        return Seen() if red >= len(group) else Seen(unseen=tuple(group))
+    return Seen() if red >= (len(group) if rows is None else rows) else Seen((key,))
+
+
+def _executed(result: CheckResult) -> int:
+    return result.counts.executed if result.counts else 0
+
+
+def describe_cannot_fail(names: Sequence[str] | None) -> str:
+    """Describe tests and checks that still pass with other values; empty if there are none."""
+    message = "with other values in the tests that turned green these still pass, so they prove nothing"
+    return f"{message}: {join_some([clean(name) for name in names])}" if names else ""
+
+
+def describe_unseen(cannot_fail: Sequence[str] | None, unseen: Sequence[str]) -> str:
+    """Describe the tests of which the run with other values shows nothing; empty if there are none."""
+    if cannot_fail is None or unseen:
+        which = join_some([clean(name) for name in unseen]) or "no value in them could be changed"
+        return f"whether the tests that turned green can fail: {which}"
+    return ""
