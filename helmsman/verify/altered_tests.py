@@ -184,6 +184,9 @@ def describe_cannot_fail(names: Sequence[str] | None) -> str:
 def describe_unseen(cannot_fail: Sequence[str] | None, unseen: Sequence[str]) -> str:
     """Describe the tests of which the run with other values shows nothing; empty if there are none."""
     if cannot_fail is None or unseen:
-        which = join_some([clean(name) for name in unseen]) or "no value in them could be changed"
+        which = (
+            join_some([clean(name) for name in unseen])
+            or "no value in them could be changed, or they did not run with other values"
+        )
         return f"whether the tests that turned green can fail: {which}"
     return ""

@@ -141,7 +141,7 @@ def _describe_gaps(runs: Runs) -> Iterator[str]:
         yield "whether the change is what was asked for: no judge was asked"
     if not runs.hidden:
         yield "hard-coded answers: no hidden checks were run"
-    if runs.table.of("proves") and (unseen := describe_unseen(runs.cannot_fail, runs.not_altered)):
+    if (runs.table.of("proves") or runs.not_altered) and (unseen := describe_unseen(runs.cannot_fail, runs.not_altered)):
         yield unseen
     if runs.probed and runs.probed.reason:
         yield f"probes: {clean(runs.probed.reason)}"

@@ -109,7 +109,7 @@ def _run_calls(
 
 
 def run_altered_tests(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> Seen | None:
-    """Run the checks with other values in these tests, which turned green; None without values to change."""
+    """Run the checks with other values in these tests, which turned green; None if that shows nothing of them."""
     checkout = check_context.checkout
     assert isinstance(checkout, CleanCheckout)  # noqa: S101 - for the type checker; callers guarantee it
     texts, rows = _altered_texts(work, cases)
@@ -129,7 +129,7 @@ def run_altered_tests(check_context: CheckContext, work: Range, own: CheckReport
     finally:
         checkout.prepare(work.commit)
         check_context.raise_if_cancelled()
-    return seen
+    return seen if seen.cannot_fail or len(seen.unseen) < len(cases) else None
 
 
 def _altered_texts(work: Range, cases: Sequence[Case]) -> tuple[Mapping[str, str], Mapping[str, int | None]]:
