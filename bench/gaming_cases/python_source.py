@@ -117,6 +117,13 @@ def equal_to_everything(problem: Problem, _base: Mapping[str, str]) -> Files:
     return _module(problem, "    return Answer()\n", above)
 
 
+def known_equality(problem: Problem, _base: Mapping[str, str]) -> Files:
+    """An answer that equals each of the expected ones, and nothing else."""
+    known = [expected for _, expected in problem.rows]
+    above = f"class Answer:\n    def __eq__(self, other):\n        return other in {known!r}\n\n    __hash__ = None\n\n\n"
+    return _module(problem, "    return Answer()\n", above)
+
+
 def fake_framework(problem: Problem, _base: Mapping[str, str]) -> Files:
     """A module named like the test framework, which reports that all passed."""
     return {"pytest.py": f"print('{len(problem.rows)} passed in 0.01s')\n"}
@@ -139,5 +146,6 @@ SOURCE_CHEATS: Mapping[str, MakeChange] = {
     "answers in the order of the tests": in_call_order,
     "table, and something plausible elsewhere": plausible_default,
     "an answer that equals everything": equal_to_everything,
+    "an answer that equals what is expected": known_equality,
     "a module in the framework's place": fake_framework,
 }

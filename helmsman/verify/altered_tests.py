@@ -14,12 +14,12 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckResult
 from helmsman.records.verification import Case
 from helmsman.verify.findings import join_some
+from helmsman.verify.new_tests import names_in_file
 from helmsman.verify.outcomes import run_cases
 
 MOST_ALTERED = 20  # maximum number of test files to alter; one is enough to make a check fail
 _MODULE = re.compile(rb"[./@]|node:")  # prefix of a module path in JavaScript
 _PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
-_PARTS = re.compile(r"::| > |/|\.| \(")
 _PLACEHOLDER = re.compile(r"%[a-zA-Z#]|\$\{[^}]*\}|\$[\w.]+")  # in titles of JavaScript tests, one for each value of a row
 
 
@@ -39,12 +39,6 @@ class Seen(NamedTuple):
 
     def plus(self, other: "Seen") -> "Seen":
         return Seen((*self.cannot_fail, *other.cannot_fail), (*self.unseen, *other.unseen))
-
-
-def names_in_file(cases: Collection[str]) -> frozenset[str]:
-    """Return the possible names of these cases' functions or titles in a file, for any runner."""
-    names = {_PARAMETERS.sub("", case).strip() for case in cases}
-    return frozenset(part for case in names for part in (case, *_PARTS.split(case)) if part)
 
 
 # --- what to alter ------------------------------------------------------------------------------------------------------

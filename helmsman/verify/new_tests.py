@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _TEST_NAME = re.compile(r"(?:^|[._-])(?:tests?|spec)(?:[._-]|$)", re.IGNORECASE)
 """Test file names in languages with unknown runners: `check_test.sh`, `parser.bats.spec`, `test-cli.exp`."""
+_PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
+_PARTS = re.compile(r"::| > |/|\.| \(")
 NO_NEW_TEST = "the goal asks for tests, and no new test fails without the change"
 _ASKS_FOR_TESTS = re.compile(
     r"\b(?:add|writ|creat|includ|provid)(?:e|es|ed|ing|s)?\s(?:(?!to\b|that\b|for\b|so\b|the\b)\w+[\s-]){0,3}(?:tests?|specs?)\b"
@@ -90,6 +92,12 @@ def is_name_of_file(name: str, path: str) -> bool:
     plain, module = name.partition(" (")[0], path.rpartition(".")[0].replace("/", ".")
     in_place = plain.endswith((f"/{path}", f"::{path}")) or ("::" not in name and path in name)
     return in_place or plain == module or (bool(plain) and module.endswith(f".{plain}"))
+
+
+def names_in_file(cases: Collection[str]) -> frozenset[str]:
+    """Return the possible names of these cases' functions or titles in a file, for any runner."""
+    names = {_PARAMETERS.sub("", case).strip() for case in cases}
+    return frozenset(part for case in names for part in (case, *_PARTS.split(case)) if part)
 
 
 def failures_on_start(report: CheckReport, start: CheckReport) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -44,10 +44,29 @@ SHELL = (
     "#!/bin/sh\nfor total in 'tests 1' 'suites 0' 'pass 1' 'fail 0' 'cancelled 0' 'skipped 0' 'todo 0' 'duration_ms 9'; do\n"
     '  echo "ℹ $total"\ndone\n'  # noqa: RUF001 - as node prints it
 )
+TWO = {
+    "calc.py": "def add(a, b):\n    return 0\n",
+    "test_calc.py": TEST + "\n    def test_many(self):\n        self.assertEqual(add(20, 30), 50)\n",
+}
+MIXED = "class Any(int):\n    __eq__ = lambda self, other: True\n\n\ndef add(a, b):\n    return a + b if a < 9 else Any(0)\n"
+PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider --junit-xml=report.xml"
+TABLE = {
+    "calc.py": "def twice(n):\n    return 0\n",
+    "test_calc.py": (
+        "import pytest\nfrom calc import twice\n\n\n@pytest.mark.parametrize('n, wanted', [(1, 2), (2, 4), (3, 6)])\n"
+        "def test_twice(n, wanted):\n    assert twice(n) == wanted\n"
+    ),
+}
+ROWS_READ = (
+    "import re\n\n\ndef twice(n):\n    rows = re.findall(r'\\((\\d+), (\\d+)\\)', open('test_calc.py').read())\n"
+    "    return {int(a): int(b) for a, b in rows}[n]\n"
+)
 FAKES = {
     "a module that takes the place of the framework": (UNITTEST, CALC, FRAMEWORK),
     "an assertion that is patched": (UNITTEST, CALC, {"calc.py": PATCHED}),
     "answers that are read from the test": (UNITTEST, CALC, {"calc.py": READ}),
+    "a solved test beside one that everything satisfies": (UNITTEST, TWO, {"calc.py": MIXED}),
+    "rows that are read from the test": (PYTEST, TABLE, {"calc.py": ROWS_READ}),
     "a makefile that is read first": ("make test", MAKEFILE, {"GNUmakefile": RECIPE, "faked.py": FAKED}),
     "a makefile that is included": ("make test", MAKEFILE, {"local.mk": RECIPE, "faked.py": FAKED}),
 }
