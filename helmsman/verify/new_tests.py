@@ -5,7 +5,7 @@ Checks that were green before any work prove nothing by staying green. Only a te
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import sqrt
 from typing import TYPE_CHECKING, NamedTuple
 
