@@ -24,6 +24,7 @@ from helmsman.records.state import LoopState
 from helmsman.verify.altered_tests import describe_cannot_fail
 from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, describe_survivors, join_some
 from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
+from helmsman.verify.stubs import describe_unexercised
 
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"
@@ -87,6 +88,7 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
         ),
         Denial(rule="looked_up", why=_format_reason("answers look hard-coded", since.looked_up, judged)),
         Denial(rule="unproven", why=describe_cannot_fail(since.cannot_fail)),
+        Denial(rule="unproven", why="" if judged else describe_unexercised(since.unexercised)),
         Denial(rule="unproven", why=describe_checks_without_tests(() if since.unchanged else since.without_test)),
         Denial(rule="invariants", why=describe_blocking(evidence.findings)),
         Denial(rule="required_tests", why=_format_reason("required tests did not run", unseen_tests(config, evidence.checks))),

@@ -30,6 +30,7 @@ from helmsman.verify.commands import NOT_STARTED, missing_program
 from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, join_some
 from helmsman.verify.new_tests import NO_NEW_TEST
 from helmsman.verify.outcomes import LOOP, Names, run_cases
+from helmsman.verify.stubs import describe_unexercised
 
 NO_NEIGHBOURS = "answers for other inputs than those of the tests: proof.neighbours is off"
 NOT_RUN = CheckReport(tree="")
@@ -55,6 +56,7 @@ class Runs:
     cannot_fail: Sequence[str] | None = None
     """Tests that turned green, or checks that name none, that still pass with other values; None if no value could be changed."""
     not_altered: Sequence[str] = ()  # tests that turned green of which that run shows nothing
+    unexercised: Sequence[str] = ()  # new tests that alone prove the change, and pass if the changed functions raise an error
     mutants: Mutants | None = None
     probed: ProbeResult | None = None
     findings: tuple[Finding, ...] = ()
@@ -236,6 +238,9 @@ def _test_reasons(runs: Runs) -> Iterator[Reason]:
         yield _inconclusive("cannot_fail", describe_cannot_fail(runs.cannot_fail), remedy)
     if runs.judgement:
         return
+    if runs.unexercised:
+        remedy = "call the changed functions in the new tests, and compare what they return"
+        yield _inconclusive("cannot_fail", describe_unexercised(runs.unexercised), remedy)
     if cases := runs.table.of("asks"):
         remedy = "have a judge review it (--goal TEXT or --rubric FILE), or say in the goal that these tests change"
         yield _inconclusive(

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from helmsman.parsers.source import Source, is_source, is_test_file, needs_text
 from helmsman.records.base import Usage
-from helmsman.records.checks import CheckReport, Probe, ProbeResult
+from helmsman.records.checks import CheckReport, CheckResult, Probe, ProbeResult
 from helmsman.records.proof import Mutants
 from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
@@ -36,6 +36,7 @@ from helmsman.verify.probes import (
     reading_request,
     runner_for,
 )
+from helmsman.verify.stubs import with_stubs
 from tasks.checks.run import CheckContext, checked_out_with, run_check, run_command, set_up
 from tasks.checks.targets import Range, check_context, work_of
 from tasks.models.asking import write_text
@@ -110,26 +111,53 @@ def _run_calls(
 
 def run_altered_tests(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> Seen | None:
     """Run the checks with other values in these tests, which turned green; None if that shows nothing of them."""
+    texts, rows = _altered_texts(work, cases)
+    seen, ran = Seen(), _run_with_texts(check_context, work, own, cases, texts)
+    for turned, result, altered in ran:
+        seen = seen.plus(what_stays_green(turned, result, altered, rows))
+    return seen if seen.cannot_fail or (ran and len(seen.unseen) < len(cases)) else None
+
+
+def find_unexercised(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> tuple[str, ...]:
+    """Names of the new tests that prove the change, if all of them also pass when the changed Python functions raise an error."""
+    if any(case.red_on_base for case in cases):  # existing tests prove it as well
+        return ()
+    diff = read_diff(work.repository.common, work.base, work.commit)
+    sources = [file for file in diff if file.after and is_python_source(file.path) and not _may_test(file.path)]
+    stubs = ((file.path, with_stubs(file.after or "", {line.number for line in file.added})) for file in sources)
+    texts = {path: text for path, text in stubs if text}
+    passing = [
+        case.name
+        for turned, _, stubbed in _run_with_texts(check_context, work, own, cases, texts)
+        for case in turned
+        if stubbed.passed or case.name in stubbed.passing
+    ]
+    return tuple(passing) if len(passing) == len(cases) else ()
+
+
+def _run_with_texts(
+    check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case], texts: Mapping[str, str]
+) -> list[tuple[list[Case], CheckResult, CheckResult]]:
+    """Run the checks of these cases with other texts of files. Returns the cases, the result on the work and this one."""
     checkout = check_context.checkout
     assert isinstance(checkout, CleanCheckout)  # noqa: S101 - for the type checker; callers guarantee it
-    texts, rows = _altered_texts(work, cases)
     if not texts:
-        return None
+        return []
     context = replace(check_context, required=tuple(case.name for case in cases), every_case=True)
-    seen = Seen()
+    results: list[tuple[list[Case], CheckResult, CheckResult]] = []
     try:
         checkout.prepare(work.commit, _overlay_of(checkout, work, texts))
         set_up(context, work.config)
         for index, (check, result) in enumerate(zip(work.config.checks, own.results, strict=True)):
             if turned := [case for case in cases if case.check == result.name]:
-                altered = run_check(context, index, check, SLOWEST * result.seconds + SPARE_SECONDS)
-                seen = seen.plus(what_stays_green(turned, result, altered, rows))
+                seconds = SLOWEST * result.seconds + SPARE_SECONDS
+                results.append((turned, result, run_check(context, index, check, seconds)))
     except SetupFailed:
-        return None
+        return []
     finally:
         checkout.prepare(work.commit)
         check_context.raise_if_cancelled()
-    return seen if seen.cannot_fail or len(seen.unseen) < len(cases) else None
+    return results
 
 
 def _altered_texts(work: Range, cases: Sequence[Case]) -> tuple[Mapping[str, str], Mapping[str, int | None]]:
