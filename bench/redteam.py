@@ -84,7 +84,9 @@ def report_lines(all_scopes: Sequence[Scope]) -> Iterator[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="python -m bench.redteam", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     _, options = parser.parse_known_args()
     all_scopes = scopes(SECURITY_TESTS, run(SECURITY_TESTS, options))
     print("\n".join(report_lines(all_scopes)))

@@ -194,7 +194,7 @@ def test_commands_that_control_the_loop_are_denied_with_a_remedy() -> None:
     assert {command: "" if isinstance(answer, Allow) else answer.rule for command, answer in answers.items()} == expected
     denials = [answer for answer in answers.values() if isinstance(answer, Deny)]
     assert len(denials) >= len(expected) - 5  # to leave a branch is only advised against, and so is to clean
-    assert [denial for denial in denials if len(denial.reason) < 60] == []
+    assert [denial for denial in denials if len(denial.reason) < 30] == []
 
 
 @pytest.mark.feature("A2")
