@@ -100,8 +100,8 @@ def test_a_driver_obeys_only_cancels_sent_after_it_locked_the_loop(
     folder.cancel.touch()  # and whoever was asked died
     heard: list[bool] = []
 
-    def fetching(*_: Any, held: bool) -> None:
-        if held:
+    def fetching(*_: Any, locked: bool) -> None:
+        if locked:
             handle_issue_event(comment_event(served, api, "/helmsman cancel"), NOW)
 
     def mending(context: LoopContext, state: LoopState) -> LoopState:
