@@ -226,15 +226,10 @@ def _place_of(node: "Node") -> Place:
     return Place(node.start_point.row + 1, node.end_point.row + 1, text)
 
 
-def with_inline_tests(source: Source, start: Source) -> str | None:
-    """Return the text with the start's test modules instead of its own; None if there were none, or they are equal."""
-    data, before = source.text.encode(errors="replace"), start.text.encode(errors="replace")
-    replacements = [before[first:last] for first, last in start.inline_tests]
-    if not replacements or replacements == [data[first:last] for first, last in source.inline_tests]:
-        return None
-    for first, last in reversed(source.inline_tests):
-        data = data[:first] + data[last:]
-    return b"\n".join((data, *replacements, b"")).decode(errors="replace")
+def syntax_root(path: str, text: str) -> "Node | None":
+    """Return the root of a text's syntax tree; None if the text cannot be read."""
+    parsed = _parse(path, text)
+    return parsed[1] if parsed else None
 
 
 class _Spans(NamedTuple):

@@ -63,6 +63,13 @@ def classify_changes(
     return ChangedPaths(**{kind: tuple(paths) for kind, paths in by_role.items()})
 
 
+def is_settings(path: str) -> bool:
+    """Whether a file may have settings of runners and checkers, by its name."""
+    return path.rpartition("/")[2] in file_roles()["shared"] or matches_any(
+        path, (*file_roles()["governors"], *file_roles()["checkers"])
+    )
+
+
 def files_run(commands: Iterable[str], before: Read) -> Iterator[str]:
     """Yield the repository's scripts and recipe files that the checks run, and those that these run."""
     pending = [(command, "", "") for command in commands]
@@ -94,7 +101,7 @@ def _role_of(path: str, run: Collection[str], before: Read, after: Read) -> str:
         return "settings" if _check_settings_differ(path, shared, before(path), after(path)) else "source"
     if path.rpartition("/")[2] in _MAKEFILES:
         return "settings" if path in run and _recipes_differ(before(path), after(path)) else "source"
-    if path in run or matches_any(path, (*file_roles()["governors"], *file_roles()["checkers"])):
+    if path in run or is_settings(path):
         return "settings"
     return "support" if is_test_support(path) else "source"
 

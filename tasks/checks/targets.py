@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled
+from helmsman.parsers.inline_tests import with_inline_tests
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import Source, Test, is_test_file, with_inline_tests
+from helmsman.parsers.source import Source, Test, is_test_file, language_of
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import required_tests
@@ -23,11 +24,11 @@ from helmsman.verify.findings import find_outside_link
 from helmsman.verify.hints import Change
 from helmsman.verify.new_tests import failures_on_start, select_overlay, unloaded_files
 from helmsman.verify.outcomes import tests_of_start
-from helmsman.verify.touched import ChangedPaths, Read, classify_changes
+from helmsman.verify.touched import ChangedPaths, Read, classify_changes, files_run, is_settings
 from tasks.checks.run import CheckContext, Target, not_run_result, run_checks
 from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
 from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
-from tasks.repository.git import Repository, git, git_bytes
+from tasks.repository.git import Repository, git, git_bytes, paths_with
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.objects import LINK, read_object, read_sizes
 from tasks.repository.setup import SetupFailed
@@ -89,6 +90,15 @@ class Range:
         """Entries of the work for the tests that it adds or changes."""
         existing = [path for path, (_, after) in self.changed.items() if not after.startswith(MISSING)]
         return {path: self.changed[path][1] for path in select_overlay(existing, self.config)}
+
+    @cached_property
+    def runs_doctests(self) -> bool:
+        """Whether a check, a setting or Python code of the start names doctests; else examples are documentation."""
+        commands = [check.command for check in self.config.checks]
+        naming = paths_with(self.repository.common, self.base, r"doctest")
+        run = frozenset(files_run(commands, _reader(self.repository.common, self._files_of_start))) if naming else ()
+        judging = (path in run or is_test_file(path) or is_settings(path) or language_of(path) == "python" for path in naming)
+        return any("doctest" in command for command in commands) or any(judging)
 
     @cached_property
     def _files_of_start(self) -> dict[str, str]:
@@ -214,11 +224,14 @@ def _with_titles(config: LoopConfig, suffix: str) -> LoopConfig:
 
 def _with_inline_tests(work: Range, path: str, sides: Sides) -> bytes:
     """Index line for the work's source with its inline tests as at the start; empty if they are unchanged."""
-    if not path.endswith(".rs") or is_test_file(path) or matches_any(path, work.config.invariants.allow):
+    has_inline_tests = language_of(path) in {"rust", "python"} and path in work.kinds.source
+    if not has_inline_tests or is_test_file(path) or matches_any(path, work.config.invariants.allow):
         return b""
     ids = {"before": _object_id(sides[0]), "after": _object_id(sides[1])}
     read = _reader(work.repository.common, ids)
-    text = with_inline_tests(Source(path, read("after")), Source(path, read("before")))
+    after, before = read("after"), read("before")
+    doctests = ">>>" in before and work.runs_doctests
+    text = with_inline_tests(Source(path, after), Source(path, before), doctests=doctests)
     if not all(ids.values()) or text is None:
         return b""
     written = git(work.repository.common, "hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip().encode()

@@ -115,6 +115,17 @@ def succeeds(cwd: Path, *arguments: str) -> bool:
     return True
 
 
+def paths_with(cwd: Path, commit: str, pattern: str, *within: str) -> list[str]:
+    """Return the text files of a commit, all or those `within` the pathspecs, in which an extended regular expression matches."""
+    try:
+        listed = git_bytes(cwd, "grep", "--no-color", "-lzIE", "-e", pattern, commit, "--", *within)
+    except GitError as error:
+        if error.code == 1:  # no match
+            return []
+        raise
+    return [os.fsdecode(name.partition(b":")[2]) for name in listed.split(b"\0") if name]
+
+
 def contains(cwd: Path, commit: str, earlier: str) -> bool:
     """Whether `earlier` is the commit or an ancestor of it; False if either is missing."""
     return commit == earlier or succeeds(cwd, "merge-base", "--is-ancestor", earlier, commit)

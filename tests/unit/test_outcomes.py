@@ -4,7 +4,7 @@ import pytest
 
 from helmsman.config import CheckConfig
 from helmsman.config.goals import InvariantsConfig
-from helmsman.parsers.source import Source, with_inline_tests
+from helmsman.parsers.source import Source
 from helmsman.records.checks import CheckResult, TestCounts, TrustedRun, Weight
 from helmsman.verify import outcomes as of_tests
 from helmsman.verify.touched import classify_changes
@@ -175,14 +175,3 @@ def test_suppressions_doubles_and_idle_assertions_are_located() -> None:
 def test_a_focus_mark_excludes_all_other_tests() -> None:
     text = "it('a', () => {});\nit.only('b', () => {});\n"
     assert [(one.name, one.skipped) for one in Source("a.js", text).tests] == [("a", True), ("b", False)]
-
-
-def test_inline_tests_of_the_start_replace_those_of_the_source() -> None:
-    cases = {
-        "only the source": (RUST.replace("a }", "a + 1 }"), None),
-        "an assertion is gone": (RUST.replace("assert_eq!(add(1), 2);", ""), True),
-        "all tests are gone": (RUST.partition("#[cfg(test)]")[0], True),
-    }
-    for case, (now, expected) in cases.items():
-        found = with_inline_tests(Source("a.rs", now), Source("a.rs", RUST))
-        assert (found and "assert_eq!(add(1), 2);" in found and found.startswith("fn add")) == expected, case
