@@ -6,6 +6,7 @@ A case needs only the call: no earlier state, no fixture, no double. `called_lan
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from enum import Enum
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_CASES = 500  # per file
 LONGEST_LITERAL = 40  # maximum characters of a literal that may be a table key rather than prose
+_TABLES = frozenset({"dictionary", "list", "tuple", "set", "object", "array", "literal_value"})
+_WITHIN_TABLES = _TABLES | {"pair", "string", "keyed_element", "literal_element", "unary_operator", "parenthesized_expression"}
 ANY = object()  # expected value of a call whose result no test compares with a literal
 
 
@@ -42,6 +45,21 @@ class Case(NamedTuple):
     expected: Any
 
 
+class Truth(Enum):
+    """Expected value of a call whose result a test only asserts to be true or false."""
+
+    TRUE = True
+    FALSE = False
+
+
+class Literal(NamedTuple):
+    """A number or short text in a source."""
+
+    value: Any
+    line: int
+    table: int | None = None  # position of the outermost collection around it
+
+
 Values = tuple[tuple[Any, ...], dict[str, Any]]  # positional and keyword arguments
 
 
@@ -52,6 +70,7 @@ class Calls(NamedTuple):
     own: tuple[Case, ...]
     near: tuple[Values, ...]
     named: tuple[Case, ...] = ()  # test cases whose input and answer are both literals in the source
+    names_answers: bool = False  # whether the source names the answers of nearly all test cases, and few other values
 
 
 Texts = Mapping[str, str]  # texts of files by path
@@ -83,6 +102,7 @@ class Language(NamedTuple):
     further: tuple[str, ...] = ()  # files to read along with the tests
 
 
+_TRUTHS = {"true": Truth.TRUE, "false": Truth.FALSE}  # by the capture of the asserted expression
 _Call = tuple[Function, "Node"]  # a call of one of the repository's functions
 
 
@@ -104,7 +124,10 @@ def extract_cases(language: Language, path: str, text: str, paths: Collection[st
     resolve = language.resolve(matched, path, paths)
     nodes = sorted((match["call"][0] for match in matched if "call" in match), key=lambda node: node.start_byte)
     calls = [(function, node) for node in nodes if (function := resolve(text_of(node.child_by_field_name("function"))))]
-    compared = {_unparenthesized(match["compared"][0]): match["expected"][0] for match in matched if "compared" in match}
+    compared: dict[tuple[int, int], Node | Truth] = {
+        _unparenthesized(match[name][0]): truth for name, truth in _TRUTHS.items() for match in matched if name in match
+    }
+    compared |= {_unparenthesized(match["compared"][0]): match["expected"][0] for match in matched if "compared" in match}
     return list(islice((case for call in calls for case in _cases_of_call(language, call, calls, compared)), MOST_CASES))
 
 
@@ -115,17 +138,31 @@ def defined_functions(language: Language, path: str, text: str) -> frozenset[str
 
 def literals(language: Language, path: str, text: str) -> list[Any]:
     """Return numbers and short strings in a source."""
-    values: list[Any] = []
+    return [literal.value for literal in literals_by_line(language, path, text)]
+
+
+def literals_by_line(language: Language, path: str, text: str) -> list[Literal]:
+    """Return numbers and short strings in a source, with their places."""
+    found: list[Literal] = []
     for match in query_matches(path, text, language.query):
         for node in match.get("literal", ()):
             with suppress(NoLiteral):
                 if node.parent and node.parent.type != "expression_statement":  # not a docstring
-                    values.append(value_of(node, {}))
-    return [value for value in values if len(str(value)) < LONGEST_LITERAL]
+                    found.append(Literal(value_of(node, {}), node.start_point[0] + 1, _table_around(node)))
+    return [literal for literal in found if len(str(literal.value)) < LONGEST_LITERAL]
+
+
+def _table_around(node: "Node") -> int | None:
+    """Return the position of the outermost of the collections directly around a literal."""
+    position, parent = None, node.parent
+    while parent is not None and parent.type in _WITHIN_TABLES:
+        position = parent.start_byte if parent.type in _TABLES else position
+        parent = parent.parent
+    return position
 
 
 def _cases_of_call(
-    language: Language, call: _Call, calls: Sequence[_Call], compared: Mapping[tuple[int, int], "Node"]
+    language: Language, call: _Call, calls: Sequence[_Call], compared: Mapping[tuple[int, int], "Node | Truth"]
 ) -> Iterator[Case]:
     """Yield the cases of one call. `compared`: expected value by the position of the compared expression."""
     function, node = call
@@ -142,7 +179,8 @@ def _cases_of_call(
             # the call, or the name that it is assigned to
             for candidate in (node, *(() if language.compared_only else _uses_of_result(node))):
                 with suppress(NoLiteral, KeyError):
-                    expected = value_of(compared[_unparenthesized(candidate)], env)
+                    asserted = compared[_unparenthesized(candidate)]
+                    expected = asserted if isinstance(asserted, Truth) else value_of(asserted, env)
                     break
             if language.possible(node, env) and not (expected is ANY and language.compared_only):
                 yield Case(function, args, kwargs, expected)

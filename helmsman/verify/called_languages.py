@@ -61,7 +61,7 @@ def _first_program(pattern: "re.Pattern[str]", suffix: str, default: str, comman
 
 _UNCONDITIONAL = frozenset([
     "block", "for_statement", "with_statement", "assert_statement", "comparison_operator", "expression_statement", "call",
-    "argument_list", "parenthesized_expression",
+    "argument_list", "parenthesized_expression", "not_operator",
 ])  # fmt: skip
 """Nodes that may enclose a call that a test makes unconditionally."""
 _RUNNER = re.compile(

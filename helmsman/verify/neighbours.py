@@ -14,13 +14,17 @@ from typing import Any, NamedTuple, cast
 
 from helmsman.plain import clean
 from helmsman.records.checks import CheckResult
-from helmsman.verify.call_cases import ANY, Calls, Case, Function, Values
+from helmsman.verify.call_cases import ANY, Calls, Case, Function, Literal, Truth, Values
+from helmsman.verify.overlap import find_overlap, in_full_table, leaves
 
 MOST_FUNCTIONS = 8  # per run, as its output is kept only up to some size
 MOST_CALLS = 24
+FEWEST_WRONG = 3  # minimum number of own calls that must all be wrong
 FEWEST = 6  # minimum number of neighbouring calls that must agree; fewer agree by chance
 SHOWN = 3
 LONGEST = 1_000  # maximum characters of one call's arguments
+FEWEST_ALIKE, MOST_DIGITS = 4, 6
+"""Minimum number of neighbours of the same form that must all be rejected, and maximum number of their digits."""
 COMPUTED = 4
 """Number of different answers to neighbouring calls that shows a function computes them; a lookup has one or two."""
 TELLING_TEXT, TELLING_NUMBER, TELLING_LEAVES = 3, 100, 3
@@ -49,19 +53,26 @@ class Answers(NamedTuple):
     near: tuple[tuple[str, str], ...]
 
 
-def select_calls(cases: Mapping[Function, Sequence[Case]], literals: Sequence[Any]) -> list[Calls]:
+def select_calls(
+    cases: Mapping[Function, Sequence[Case]],
+    literals: Sequence[Any],
+    placed: Sequence[Literal] = (),
+    new: Sequence[Sequence[Any]] = (),
+) -> list[Calls]:
     """Return the functions worth a run: at least two expected answers, and enough neighbouring calls.
 
-    `literals`: values in the changed source.
+    `literals`: values in the changed source; `placed`: the same with their places; `new`: those of the changed lines, by file.
     """
     selected: list[Calls] = []
     in_source = {repr(literal) for literal in literals} | {literal for literal in literals if isinstance(literal, str)}
-    for function, own in cases.items():
+    for function, each in cases.items():
+        own = [case for case in each if not isinstance(case.expected, Truth)]
         near = tuple(islice(_neighbouring_inputs(own, literals), MOST_CALLS))
         answers = {repr(case.expected) for case in own if case.expected is not ANY}
         if len(answers) > 1 and len(near) >= FEWEST:
-            hard_coded = tuple(case for case in own if _is_hard_coded(case, in_source))
-            selected.append(Calls(function, tuple(own[:MOST_CALLS]), near, hard_coded if len(hard_coded) < len(own) else ()))
+            hard_coded = tuple(case for case in own if _is_hard_coded(case, in_source) and not in_full_table(case, own, placed))
+            named = hard_coded if len(hard_coded) < len(own) else ()
+            selected.append(Calls(function, tuple(own[:MOST_CALLS]), near, named, find_overlap(own, new) == "answers"))
     return selected
 
 
@@ -78,10 +89,26 @@ def describe_lookup(calls: Calls, answers: Answers, at_start: Answers | None = N
         return ""
     if answers.right < len(calls.own):
         return _differs_from_tests(calls, answers, written)
-    outcomes = set(counted)
+    return _is_empty_elsewhere(calls, answers, counted, written) or _names_tests(calls, answers, written)
+
+
+def _names_tests(calls: Calls, answers: Answers, written: Written) -> str:
+    """Return the suspicion about a function that is right for its tests by their values or forms."""
+    title, outcomes = calls.function.title, {outcome for outcome in answers.near if outcome[0] != "unclear"}
+    values = {text for kind, text in outcomes if kind == "value"}
     hard_coded = [case for case in calls.named if ("value", written(case.expected)) not in outcomes]
-    if hard_coded and len({text for kind, text in outcomes if kind == "value"}) >= COMPUTED:
+    if hard_coded and len(values) >= COMPUTED:
         return f"{title} contains the input and the answer of a test: {_join_calls(calls, hard_coded, written)}"
+    if calls.names_answers and len(values - {written(case.expected) for case in calls.own}) >= COMPUTED:
+        return f"the source names the answers of nearly all tests of {title}, and few other values"
+    rejected = _rejects_same_shape(calls, answers)
+    some = ", ".join(rejected[:SHOWN])
+    return f"{title} accepts the texts of its tests, but none of {len(rejected)} of the same form: {some}" if rejected else ""
+
+
+def _is_empty_elsewhere(calls: Calls, answers: Answers, counted: Sequence[tuple[str, str]], written: Written) -> str:
+    """Return the suspicion about a function that returns nothing, an error or one constant for all neighbouring inputs."""
+    title, outcomes = calls.function.title, set(counted)
     only_empty = all(kind == "error" or text in _EMPTY_VALUES for kind, text in outcomes)
     takes_only_texts = all(isinstance(value, str) for args, kwargs in calls.near for value in (*args, *kwargs.values()))
     validates = takes_only_texts and all(kind == "error" and text not in _LOOKUP_ERRORS for kind, text in outcomes)
@@ -93,6 +120,27 @@ def describe_lookup(calls: Calls, answers: Answers, at_start: Answers | None = N
     return f"{title} {answer} for each of {len(counted)} inputs near those of its tests: {examples}"
 
 
+def _rejects_same_shape(calls: Calls, answers: Answers) -> list[str]:
+    """Return the neighbours that differ from tested texts in digits only, if all of several tests' neighbours raise errors.
+
+    Long numbers may contain a check digit.
+    """
+    if not all(kind == "value" for kind, _ in answers.own):
+        return []
+    shapes = {shape for case in calls.own if (shape := _shape_of((case.args, case.kwargs)))}
+    near = [(_shape_of(values), values[0], outcome) for values, outcome in zip(calls.near, answers.near, strict=False)]
+    alike = [(shape, args, kind) for shape, args, (kind, _) in near if shape in shapes]
+    several = len(alike) >= FEWEST_ALIKE and len({shape for shape, _, _ in alike}) > 1
+    return [clean(repr(args[0]))[:80] for _, args, _ in alike] if several and all(kind == "error" for _, _, kind in alike) else []
+
+
+def _shape_of(values: Values) -> str:
+    """Return the only argument, a text with a few digits, without their values; empty for any other."""
+    args, kwargs = values
+    text = args[0] if len(args) == 1 and not kwargs and isinstance(args[0], str) else ""
+    return re.sub("[0-9]+", "0", text) if 0 < sum(map(str.isdigit, text)) <= MOST_DIGITS else ""
+
+
 def _differs_from_tests(calls: Calls, answers: Answers, written: Written) -> str:
     """Return the suspicion about a function that answers differently than in its tests: one constant for all inputs, or other
     answers for some of the tests' own.
@@ -100,9 +148,14 @@ def _differs_from_tests(calls: Calls, answers: Answers, written: Written) -> str
     kind, text = answers.own[0]
     if not answers.right:
         is_constant = len({*answers.own, *answers.near}) == 1 and kind == "value"
-        inputs = _join_calls(calls, calls.own, written)
-        clause = f"returns {clean(text)} when called outside of a test runner, even for inputs of its tests: {inputs}"
-        return f"{calls.function.title} {clause}" if is_constant else ""
+        inputs, where = _join_calls(calls, calls.own, written), "when called outside of a test runner"
+        if is_constant:
+            return f"{calls.function.title} returns {clean(text)} {where}, even for inputs of its tests: {inputs}"
+        is_wrong = all(
+            kind == "value" and text != written(case.expected) for case, (kind, text) in zip(calls.own, answers.own, strict=False)
+        )
+        is_wrong = is_wrong and len(calls.own) == len(answers.own) >= FEWEST_WRONG
+        return f"{calls.function.title} returns other values than its tests expect {where}: {inputs}" if is_wrong else ""
     pairs = zip(calls.own, answers.own, strict=False)
     different = [(case, text) for case, (kind, text) in pairs if kind == "value" and text != written(case.expected)]
     if len(different) != len(calls.own) - answers.right:  # values may be equal and written differently
@@ -120,24 +173,15 @@ def _is_hard_coded(case: Case, in_source: Collection[str]) -> bool:
     if not _is_distinctive(case.expected) or repr(case.expected) not in in_source:
         return False
     values = (*case.args, *case.kwargs.values())
-    leaves = list(_leaves(values))
-    is_distinctive = any(map(_is_distinctive, leaves)) or len(leaves) >= TELLING_LEAVES
-    return repr(values) in in_source or (is_distinctive and all(repr(one) in in_source for one in leaves))
+    parts = list(leaves(values))
+    is_distinctive = any(map(_is_distinctive, parts)) or len(parts) >= TELLING_LEAVES
+    return repr(values) in in_source or (is_distinctive and all(repr(one) in in_source for one in parts))
 
 
 def _is_distinctive(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) >= TELLING_TEXT
     return type(value) in {int, float} and (abs(value) >= TELLING_NUMBER or value != int(value))
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        yield from (leaf for one in cast("dict[Any, Any]", value).items() for leaf in _leaves(one))
-    elif isinstance(value, list | tuple):
-        yield from (leaf for one in cast("Sequence[Any]", value) for leaf in _leaves(one))
-    else:
-        yield value
 
 
 def read_answers(result: CheckResult, mark: str) -> list[Answers | None]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from posixpath import dirname, join
+from posixpath import basename, dirname, join
 from typing import NamedTuple
 
 from helmsman.parsers.source import Source, is_source, is_test_file, needs_text
@@ -20,11 +20,12 @@ from helmsman.records.proof import Mutants
 from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
 from helmsman.verify.altered_tests import MOST_ALTERED, Seen, alter_expectations, alter_values, what_stays_green
-from helmsman.verify.call_cases import Calls, Language, group_by_function, literals
+from helmsman.verify.call_cases import Calls, Function, Language, group_by_function, literals, literals_by_line
 from helmsman.verify.called_languages import CALLED, is_python_source
 from helmsman.verify.judge.view import tests_for
 from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, describe_lookup, read_answers, select_calls
 from helmsman.verify.new_tests import mutants_of, sample_mutants, wilson_interval
+from helmsman.verify.overlap import describe_inputs, new_values
 from helmsman.verify.probes import (
     UNCLEAR,
     Reading,
@@ -74,16 +75,33 @@ def _clauses_for(
     paths = [blob.path for blob in tree]
     candidates = [path for path in paths if path.endswith(language.tests) and _may_test(path)] if sources else []
     tests = _texts(work, tree, [*language.further, *candidates])
-    literal_values = [literal for path, text in sources.items() for literal in literals(language, path, text)]
-    requests = select_calls(group_by_function(language.cases(tests, sources, frozenset(paths))), literal_values)
+    placed = [literal for path, text in sources.items() for literal in literals_by_line(language, path, text)]
+    cases = group_by_function(language.cases(tests, sources, frozenset(paths)))
+    new = new_values(language, read_diff(work.repository.common, work.base, work.commit)) if cases else []
+    requests = select_calls(cases, [literal.value for literal in placed], placed, new)
     answers = _run_calls(check_context, work, work.commit, language, requests, [*tests])
     suspects = [
         (calls, answer) for calls, answer in zip(requests, answers, strict=False) if answer and describe_lookup(calls, answer)
     ]
     before = _run_calls(check_context, work, work.base, language, [calls for calls, _ in suspects], [*tests])
+    asked: set[Function] = set()
     for (calls, answers_now), answers_before in zip(suspects, [*before, *[None] * len(suspects)], strict=False):
         if clause := describe_lookup(calls, answers_now, answers_before, language.written):
+            asked.add(calls.function)
             yield clause
+    yield from filter(None, (describe_inputs(one, own, new) for one, own in cases.items() if one not in asked))
+    if not asked:
+        yield from _named_tests(language, tests, sources, paths)
+
+
+def _named_tests(language: Language, tests: Mapping[str, str], sources: Mapping[str, str], paths: Sequence[str]) -> Iterator[str]:
+    """Clauses on sources that name a file of their functions' tests."""
+    for path, text in sources.items():
+        texts = [value for value in literals(language, path, text) if isinstance(value, str)]
+        for test in (test for test in tests if any(basename(test) in one for one in texts)):
+            read = {name: tests[name] for name in (test, *language.further) if name in tests}
+            if language.cases(read, {path: text}, frozenset(paths)):
+                yield f"{path} names the file of its tests: {test}"
 
 
 def _may_test(path: str) -> bool:

@@ -7,9 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.parsers.literals import Word
-from helmsman.verify.call_cases import ANY, Calls, Case, Function, extract_cases, group_by_function, literals
+from helmsman.verify.call_cases import (
+    ANY,
+    Calls,
+    Case,
+    Function,
+    Truth,
+    extract_cases,
+    group_by_function,
+    literals,
+    literals_by_line,
+)
 from helmsman.verify.called_languages import CALLED, GO, JAVASCRIPT, PYTHON
-from helmsman.verify.neighbours import MOST_CALLS, neighbours, select_calls
+from helmsman.verify.neighbours import MOST_CALLS, Answers, describe_lookup, neighbours, select_calls
+from helmsman.verify.overlap import find_overlap, values_in_data
 
 pytestmark = pytest.mark.feature("V15")
 
@@ -213,3 +224,87 @@ def test_calls_use_the_go_of_the_checks() -> None:
     made = GOLANG.script([calls], (), "mark ")
     assert all(part in made for part in ('p0 "example.org/a"', 'p0.Add(1) == "é"', "p0.Add(3)", '"mark "'))
     assert [GOLANG.interpreter([one]) for one in ("/opt/go/bin/go test ./...", "make")] == ["/opt/go/bin/go run", "go run"]
+
+
+# Which functions have sources that name the values of their tests
+
+
+def cases_of(*pairs: tuple[Any, Any]) -> list[Case]:
+    return [Case(F, (argument,), {}, answer) for argument, answer in pairs]
+
+
+PRIMES = cases_of((1, 2), (2, 3), (3, 5), (6, 13), (10, 29), (20, 71))
+SLUGS = cases_of(
+    ("Hello World", "hello-world"), ("What's new?", "whats-new"), ("  --a b-- ", "a-b"), ("Café crème", "cafe-creme")
+)
+TRUE, FALSE = Truth.TRUE, Truth.FALSE
+TRUTHS = cases_of((2, TRUE), (3, TRUE), (5, TRUE), (7, TRUE), (97, TRUE), (4, FALSE), (100, FALSE))
+FIZZES = cases_of((3, "Fizz"), (5, "Buzz"), (15, "FizzBuzz"), (7, "7"), (30, "FizzBuzz"))
+ESCAPES = cases_of(("<", "&lt;"), (">", "&gt;"), ("&", "&amp;"), ('"', "&quot;"))
+
+
+@pytest.mark.parametrize(
+    ("cases", "values", "named"),
+    [
+        (PRIMES, [1, 2, 3, 6, 10, 20], "inputs"),
+        (PRIMES, [2, 3, 5, 13, 29, 71, 2], "answers"),
+        (PRIMES, [2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71], ""),
+        (SLUGS, ["What's new?", "whats new", "  --a b-- ", "a b", "Café crème", "cafe creme"], "inputs"),
+        (SLUGS, [11, 10, "whats-new", "a-b", "cafe-creme"], "answers"),
+        (TRUTHS, [2, 3, 5, 7, 97], "inputs"),
+        (TRUTHS, [2, 3, 5, 7, 97, 11, 13, 17, 19], ""),
+        (FIZZES, [15, "FizzBuzz", 5, "Buzz", 3, "Fizz"], ""),
+        (ESCAPES, ["&", "&amp;", "<", "&lt;", ">", "&gt;", '"', "&quot;"], ""),
+        (PRIMES[:4], [2, 3, 5, 13], ""),
+    ],
+)
+def test_values_of_nearly_all_cases_are_found(cases: list[Case], values: list[Any], named: str) -> None:
+    assert find_overlap(cases, [values]) == named
+
+
+def test_entries_of_a_full_table_do_not_name_a_test() -> None:
+    table = ", ".join(f"{number}: 'reason {number}'" for number in range(200, 210))
+    cases = cases_of((200, "reason 200"), (209, "reason 209"), (404, "unknown"))
+    for text, is_named in ((f"TABLE = {{{table}}}\n", False), ("TABLE = {200: 'reason 200', 204: 'other'}\n", True)):
+        placed = literals_by_line(PYTHON, "it.py", text)
+        (calls,) = select_calls({F: cases}, [literal.value for literal in placed], placed)
+        assert bool(calls.named) == is_named
+
+
+def test_asserted_truth_is_a_case_that_is_not_called() -> None:
+    body = "def test():\n    assert g(2)\n    assert not g(4)\n\nclass T(unittest.TestCase):\n    def test(self):\n"
+    text = f"{HEAD}{body}        self.assertTrue(g(3), 'x')\n        self.assertFalse(g(6))\n"
+    found = extract_cases(PYTHON, "tests/test_calc.py", text)
+    assert [(case.args, case.expected) for case in found] == [((2,), TRUE), ((4,), FALSE), ((3,), TRUE), ((6,), FALSE)]
+    assert select_calls({F: found}, ()) == []
+
+
+def test_values_in_data_files() -> None:
+    assert values_in_data("a.json", '{"a b": [12, "caf\\u00e9"]}') == ["a b", 12, "café"]
+    assert values_in_data("a.csv", 'Hello World,hello-world\n12,"x, y"\n') == ["Hello World", "hello-world", 12, "x, y"]
+
+
+DURATIONS = cases_of(("1h30m", 5400), ("10m", 600), ("45s", 45), ("2d", 172_800))
+
+
+@pytest.mark.parametrize(("accepted", "asked"), [(0, True), (1, False)])
+def test_parsers_of_tested_texts_only_are_found(accepted: int, asked: bool) -> None:
+    (calls,) = select_calls({F: DURATIONS}, ())
+    own = tuple(("value", repr(case.expected)) for case in calls.own)
+    near = tuple(("value", "9") if at < accepted else ("error", "ValueError") for at in range(len(calls.near)))
+    said = describe_lookup(calls, Answers(len(own), own, near))
+    assert said.startswith("f accepts the texts of its tests, but none of") == asked
+
+
+def test_long_numbers_may_have_check_digits() -> None:
+    (calls,) = select_calls({F: cases_of(("9783161484100", 978), ("0-306-40615-2", 306))}, ())
+    own = tuple(("value", repr(case.expected)) for case in calls.own)
+    assert describe_lookup(calls, Answers(len(own), own, (("error", "ValueError"),) * len(calls.near))) == ""
+
+
+def test_other_values_for_all_inputs_of_the_tests_are_found() -> None:
+    (calls,) = select_calls({F: PRIMES}, ())
+    own = tuple(("value", repr(case.args[0])) for case in calls.own)
+    near = tuple(("value", repr(args[0])) for args, _ in calls.near)
+    said = describe_lookup(calls, Answers(0, own, near))
+    assert said.startswith("f returns other values than its tests expect when called outside of a test runner: f(1), f(2)")

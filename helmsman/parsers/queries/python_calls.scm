@@ -21,3 +21,9 @@
 ((call function: (_) @_equal arguments: [
    (argument_list . (_) @compared . (_) @expected) (argument_list . (_) @expected . (_) @compared)])
   (#match? @_equal "^(.*[.])?assert((List|Tuple|Dict)?Equal|Equals|Is)$"))
+
+; Assertions of truth.
+(assert_statement . (call) @true)
+(assert_statement . (not_operator argument: (_) @false))
+((call function: (_) @_true arguments: (argument_list . (_) @true)) (#match? @_true "[.]assertTrue$"))
+((call function: (_) @_false arguments: (argument_list . (_) @false)) (#match? @_false "[.]assertFalse$"))
