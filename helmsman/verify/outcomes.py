@@ -18,7 +18,7 @@ from helmsman.config import CheckConfig, InvariantsConfig
 from helmsman.parsers.paths import matches_any
 from helmsman.parsers.source import is_test_file
 from helmsman.plain import clean
-from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun, Weight
+from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, TrustedRun, Weight
 from helmsman.records.control import MOST_NAMES, IterationSummary
 from helmsman.records.verification import MOST_CASES, Case, Consequence, OutcomeName, OutcomeTable
 from helmsman.texts import plural
@@ -43,8 +43,8 @@ CASES: tuple[tuple[str, str, str, str, OutcomeName, Consequence, str], ...] = (
      "is new or changed: fails on {base}'s source, passes on {head}"),
     ("gone", "green", ANY, "green", "PASS_TO_PASS", "reported",
      "is new and passes on {base}'s source as well, so it does not prove the change"),
-    ("red", "gone", "green", ANY, "FAIL_TO_PASS", "proves",
-     "fails on {base}; {base}'s test passes on {head}'s source, and was removed or renamed"),
+    ("red", "gone", "green", ANY, "GONE", "reported",
+     "failed on {base} and was removed or renamed; {base}'s test passes on {head}'s source"),
     ("red", "gone", "gone unknown", ANY, "GONE", "asks", "failed on {base} and was not run, or was skipped, on {head}"),
     (ANY, "gone", ANY, ANY, "GONE", "reported", "was not collected or was skipped on {head}"),
     ("green", "green", ANY, ANY, "PASS_TO_PASS", "nothing", "passes on {base} and on {head}"),
@@ -82,6 +82,7 @@ class RunCases:
 
 
 NOT_RUN = RunCases(ended=False)
+_SUBTEST = re.compile(r"(?<=\)) [\[(]")  # begins the parameters of a subtest: `test_a (t.T.test_a) [b]`
 
 
 def run_cases(result: CheckResult | None, title: str) -> RunCases:
@@ -154,9 +155,15 @@ def _cases_at(report: CheckReport | None, place: int, title: str) -> RunCases:
 def _head_cases(own: CheckResult, base: CheckReport | Collection[str] | None, place: int) -> RunCases:
     """Return the head's cases. Without names, a case did not run if a passing check counts fewer tests than on the base."""
     counts = base.results[place].counts if isinstance(base, CheckReport) and place < len(base.results) else None
-    lost = own.passed and counts is not None and (own.counts.executed if own.counts else 0) < counts.executed
+    lost = own.passed and counts is not None and (own.counts.executed if own.counts else 0) < _tests_run(counts)
     run = run_cases(own, own.name)
     return replace(run, named=run.named or lost or own.ran_no_test)
+
+
+def _tests_run(counts: TestCounts) -> int:
+    """Return the number of executed tests. A runner that counts each failing subtest of one test counts more."""
+    subtests = len(counts.failing) - len({_SUBTEST.split(name)[0] for name in counts.failing})
+    return counts.executed - subtests
 
 
 def _match_cases(own: CheckResult, runs: Sequence[RunCases], names: Names) -> Iterator[Case]:

@@ -40,6 +40,10 @@ def plain(**fields: Any) -> CheckReport:
     return report(check(passed=fields.pop("passed", False), **{"exit_code": 1, **fields}))
 
 
+def plain_pass() -> CheckReport:
+    return report(check(passed=True, counts=TestCounts(passed=1)))
+
+
 def judged(
     base: CheckReport,
     head: CheckReport,
@@ -99,6 +103,11 @@ def test_a_red_test_that_no_longer_runs_is_asked_about_whatever_else_was_fixed()
     assert judged(ran(A, B), ran(passing=(B,))) == asked
     assert judged(ran(A, B), ran(passing=(B,)), ran(passing=(B,))) == asked
     assert judged(ran(A, B, passing=(NEW,)), ran(passing=(B, NEW)), ran(passing=(A, B, NEW))) == ("verified", ["proven"])
+    subtests = "test_a (t.T.test_a) [x]", "test_a (t.T.test_a) (n=1)"
+    assert (
+        judged(report(check(passed=False, exit_code=1, counts=TestCounts(failed=2, failing=subtests))), plain_pass())[0]
+        == "verified"
+    )
     one_skipped = report(check(passed=True, counts=TestCounts(passed=2, skipped=1)))
     assert judged(ran(A), one_skipped)[1] == ["expectations", "unproven"]
 
