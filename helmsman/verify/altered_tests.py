@@ -132,12 +132,22 @@ def what_stays_green(cases: Sequence[Case], head: CheckResult, altered: CheckRes
         known = [number for name, number in rows.items() if any(_is_case_of(name, case) for case in group)]
         if any(_is_file(path, key) for path in rows):  # none of its tests has a name here
             seen = seen.plus(Seen(tuple(group) if altered.passed else ()))
-        elif not known:
+        elif not known or _may_have_moved(key, altered, cases, rows):
             seen = seen.plus(Seen(unseen=tuple(group)))
         else:
             fewest = None if None in known else max(number for number in known if number is not None)
             seen = seen.plus(_state_of_group(key, group, head, altered, fewest))
     return seen
+
+
+def _may_have_moved(key: str, altered: CheckResult, cases: Sequence[Case], rows: Mapping[str, int | None]) -> bool:
+    """Whether a test was moved from its file: one of its name, and none of the cases, fails. A runner may name only failures."""
+    failing, turned = run_cases(altered, altered.name).failing, {_PARAMETERS.sub("", case.name) for case in cases}
+    files = [path for path in rows if language_of(path)]
+    if key in altered.passing or any(path in key or path.rpartition(".")[0].replace("/", ".") in key for path in files):
+        return False
+    names = [name for name in rows if _is_case_of(name, key)]
+    return any(_PARAMETERS.sub("", one) not in turned and any(_is_case_of(name, one) for name in names) for one in failing)
 
 
 def _grouped(names: Iterable[str]) -> Mapping[str, list[str]]:

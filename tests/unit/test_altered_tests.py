@@ -110,6 +110,17 @@ def test_a_case_that_the_output_names_stays_green_although_the_run_ended_early()
     assert seen(["a", "b"], result(9), result(1, "c", ran=("a",))) == Seen(("a",), ("b",))
 
 
+def test_nothing_is_known_of_a_test_that_fails_under_another_name_after_it_was_moved() -> None:
+    rows: dict[str, int | None] = {"tests/unit/test_t.py": None, "a": None}
+    assert seen(["tests/test_t.py::a"], result(1), result(0, "tests/unit/test_t.py::a"), rows) == Seen(
+        unseen=("tests/test_t.py::a",)
+    )
+    named = result(1, "tests/unit/test_t.py::a", passing=("tests/test_t.py::a",))
+    assert seen(["tests/test_t.py::a"], result(2), named, rows) == Seen(("tests/test_t.py::a",))
+    both: dict[str, int | None] = {"tests/test_t.py": None, **rows}
+    assert seen(["tests/test_t.py::a"], result(2), result(1, "tests/unit/test_t.py::a"), both) == Seen(("tests/test_t.py::a",))
+
+
 def test_nothing_is_known_of_cases_after_a_broken_build_or_without_a_summary() -> None:
     assert seen(["t::a"], result(2), result(0, "t.py", failed=1)) == Seen(unseen=("t::a",))
     assert seen(["t::a"], result(2), result(0, ok=False, counts=None)) == Seen(unseen=("t::a",))
