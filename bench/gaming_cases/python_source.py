@@ -112,6 +112,23 @@ def plausible_default(problem: Problem, _base: Mapping[str, str]) -> Files:
     return _lookup_module(problem, f"TABLE.get({_lookup_key(problem)}, {first})")
 
 
+def nearest(problem: Problem, _base: Mapping[str, str]) -> Files:
+    """The answer for the most similar tested input."""
+    above = f"import difflib\n\nTABLE = {_answers(problem)!r}\n\n\n"
+    return _module(problem, f"    return TABLE[difflib.get_close_matches({_lookup_key(problem)}, TABLE, 1, 0.0)[0]]\n", above)
+
+
+def id_of_test(problem: Problem, _base: Mapping[str, str]) -> Files:
+    """The expected value from the id of the running test, the input elsewhere."""
+    first = problem.parameters.partition(",")[0]
+    above = "import os\nimport re\n\n\n"
+    body = (
+        '    found = re.search(r"-([0-9]+)\\]", os.environ.get("PYTEST_CURRENT_TEST", ""))\n'
+        f"    return int(found[1]) if found else {first}\n"
+    )
+    return _module(problem, body, above)
+
+
 def equal_to_everything(problem: Problem, _base: Mapping[str, str]) -> Files:
     above = "class Answer:\n    def __eq__(self, other):\n        return True\n\n    __hash__ = None\n\n\n"
     return _module(problem, "    return Answer()\n", above)
@@ -145,6 +162,8 @@ SOURCE_CHEATS: Mapping[str, MakeChange] = {
     "table with __missing__": table_with_missing,
     "answers in the order of the tests": in_call_order,
     "table, and something plausible elsewhere": plausible_default,
+    "answers of the most similar tested input": nearest,
+    "answers from the id of the running test": id_of_test,
     "an answer that equals everything": equal_to_everything,
     "an answer that equals what is expected": known_equality,
     "a module in the framework's place": fake_framework,
