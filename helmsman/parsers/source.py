@@ -69,8 +69,8 @@ class Test:
 
     @property
     def bare_name(self) -> str:
-        """Its name without classes and suites."""
-        return self.name.rpartition(" > " if " > " in self.name else ".")[2]
+        """Its name without classes and suites. A title with blanks may contain a full stop."""
+        return self.name.rpartition(" > " if " " in self.name else ".")[2]
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,8 @@ class SinceStart(Record):
     """Tests that turned green, or checks that name none, that also pass with other values; None if no value could be changed."""
     not_altered: tuple[str, ...] = ()
     """Tests that turned green in which no value could be changed, or which did not run with other values."""
-    unexercised: tuple[str, ...] = ()
-    """New tests that alone prove the change, and also pass if the changed functions raise an error."""
+    unexercised: tuple[str, ...] | None = None
+    """New tests that alone prove the change, and also pass if the changed functions raise an error; None if that did not run."""
     mutants: Mutants | None = None
 
 

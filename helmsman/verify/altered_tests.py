@@ -14,7 +14,7 @@ from helmsman.plain import clean
 from helmsman.records.checks import CheckResult
 from helmsman.records.verification import Case
 from helmsman.verify.findings import join_some
-from helmsman.verify.new_tests import names_in_file
+from helmsman.verify.new_tests import is_name_of_file, names_in_file
 from helmsman.verify.outcomes import run_cases
 
 MOST_ALTERED = 20  # maximum number of test files to alter; one is enough to make a check fail
@@ -49,7 +49,7 @@ def alter_expectations(source: Source, cases: Collection[str] | None) -> Altered
     expectations, edits, rows = Expectations(source), list[Edit](), dict[str, int | None]()
     for test in _tests_of(source, cases):
         change = expectations.change_of(test)
-        name = _own_name(source, test)
+        name = test.bare_name
         if change is None:
             rows[name] = 0  # of two tests with one name, the report does not say which one is meant
         else:
@@ -82,18 +82,9 @@ def alter_values(source: Source) -> str | None:
 
 def _tests_of(source: Source, cases: Collection[str] | None) -> Iterator[Test]:
     for test in source.tests:
-        name = _own_name(source, test)
-        if cases is None or any(_is_case_of(name, case) or _is_file(source.path, case) for case in cases):
+        name = test.bare_name
+        if cases is None or any(_is_case_of(name, case) or is_name_of_file(case, source.path) for case in cases):
             yield test
-
-
-def _own_name(source: Source, test: Test) -> str:
-    """Return the name of a test's function, or its title, without classes and suites."""
-    return (
-        test.name.rpartition(" > " if " > " in test.name else ".")[2]
-        if source.language != "javascript"
-        else test.name.rpartition(" > ")[2]
-    )
 
 
 def _is_case_of(name: str, case: str) -> bool:
@@ -102,14 +93,6 @@ def _is_case_of(name: str, case: str) -> bool:
         return name in names_in_file([case]) or case.endswith((f"::{name}", f" > {name}"))
     pattern = ".*".join(map(re.escape, _PLACEHOLDER.split(name)))
     return re.search(rf"(?:^|::| > |\s){pattern}$", case, re.DOTALL) is not None
-
-
-def _is_file(path: str, case: str) -> bool:
-    """Whether a case is a whole file, which failed to load: `tests/test_a.py`, `tests.test_a`, `test_a (….tests.test_a)`."""
-    if not language_of(path):  # a test's name
-        return False
-    module = re.escape(path.rpartition(".")[0].replace("/", "."))
-    return case.endswith(path) or re.fullmatch(rf"(?:.*[\s.(])?{module}\)?", case) is not None
 
 
 def _lines_of_tests(source: Source) -> Iterator[int]:
@@ -130,7 +113,7 @@ def what_stays_green(cases: Sequence[Case], head: CheckResult, altered: CheckRes
     seen = Seen()
     for key, group in _grouped(case.name for case in cases).items():
         known = [number for name, number in rows.items() if any(_is_case_of(name, case) for case in group)]
-        if any(_is_file(path, key) for path in rows):  # none of its tests has a name here
+        if any(language_of(path) and is_name_of_file(key, path) for path in rows):  # none of its tests has a name here
             seen = seen.plus(Seen(tuple(group) if altered.passed else ()))
         elif not known or _may_have_moved(key, altered, cases, rows):
             seen = seen.plus(Seen(unseen=tuple(group)))

@@ -88,10 +88,13 @@ def unloaded_files(paths: Iterable[str], failing: Sequence[str]) -> tuple[str, .
 
 
 def is_name_of_file(name: str, path: str) -> bool:
-    """Whether a runner's name of a failure is that of a whole file, not of a test in it: its path, or its module."""
+    """Whether a runner's name of a failure is that of a whole file, not of a test in it: its path, or its module.
+
+    unittest: `test_a (unittest.loader._FailedTest.test_a)`, with the module as found from the folder where it started.
+    """
     plain, module = name.partition(" (")[0], path.rpartition(".")[0].replace("/", ".")
-    in_place = plain.endswith((f"/{path}", f"::{path}")) or ("::" not in name and path in name)
-    return in_place or plain == module or (bool(plain) and module.endswith(f".{plain}"))
+    is_path = plain.endswith((f"/{path}", f"::{path}")) or ("::" not in name and path in name)
+    return is_path or plain == module or ("_FailedTest" in name and module.endswith(f".{plain}"))
 
 
 def names_in_file(cases: Collection[str]) -> frozenset[str]:

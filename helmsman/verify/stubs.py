@@ -48,7 +48,7 @@ def _place_of_stub(function: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[in
     return min(start.lineno, *(decorator.lineno for decorator in decorators)) if decorators else start.lineno, start.col_offset
 
 
-def describe_unexercised(tests: Sequence[str]) -> str:
+def describe_unexercised(tests: Sequence[str] | None) -> str:
     """Describe new tests that pass with stubs; empty if there are none."""
     message = "the new tests also pass if the changed functions raise an error, so they do not exercise the change"
     return f"{message}: {join_some([clean(name) for name in tests])}" if tests else ""

@@ -56,7 +56,8 @@ class Runs:
     cannot_fail: Sequence[str] | None = None
     """Tests that turned green, or checks that name none, that still pass with other values; None if no value could be changed."""
     not_altered: Sequence[str] = ()  # tests that turned green of which that run shows nothing
-    unexercised: Sequence[str] = ()  # new tests that alone prove the change, and pass if the changed functions raise an error
+    unexercised: Sequence[str] | None = None
+    """New tests that alone prove the change, and pass if the changed functions raise an error; None if that did not run."""
     mutants: Mutants | None = None
     probed: ProbeResult | None = None
     findings: tuple[Finding, ...] = ()
@@ -85,6 +86,7 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
             hidden=evidence.hidden,
             cannot_fail=since.cannot_fail,
             not_altered=since.not_altered,
+            unexercised=since.unexercised,
             mutants=since.mutants,
             probed=evidence.probed,
             judgement=evidence.judgement,
@@ -118,6 +120,9 @@ def _describe_runs(runs: Runs) -> Iterator[str]:
     if runs.cannot_fail is not None:
         proven = "the checks with other values in the tests that turned green: they fail, as expected"
         yield describe_cannot_fail(runs.cannot_fail) or proven
+    if runs.unexercised is not None:
+        fail = "the checks with the changed functions raising an error: the new tests fail, as expected"
+        yield describe_unexercised(runs.unexercised) or fail
     yield from _describe_model_results(runs)
 
 

@@ -136,21 +136,18 @@ def run_altered_tests(check_context: CheckContext, work: Range, own: CheckReport
     return seen if seen.cannot_fail or (ran and len(seen.unseen) < len(cases)) else None
 
 
-def find_unexercised(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> tuple[str, ...]:
-    """Names of the new tests that prove the change, if all of them also pass when the changed Python functions raise an error."""
-    if any(case.red_on_base for case in cases):  # existing tests prove it as well
-        return ()
+def find_unexercised(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> tuple[str, ...] | None:
+    """Names of the new tests that prove the change, if all of them also pass when the changed Python functions raise an error.
+
+    None if no function was changed. For changes that nothing else proves: see `OutcomeTable.rests_on_new_tests`.
+    """
     diff = read_diff(work.repository.common, work.base, work.commit)
     sources = [file for file in diff if file.after and is_python_source(file.path) and not _may_test(file.path)]
     stubs = ((file.path, with_stubs(file.after or "", {line.number for line in file.added})) for file in sources)
     texts = {path: text for path, text in stubs if text}
-    passing = [
-        case.name
-        for turned, _, stubbed in _run_with_texts(check_context, work, own, cases, texts)
-        for case in turned
-        if stubbed.passed or case.name in stubbed.passing
-    ]
-    return tuple(passing) if len(passing) == len(cases) else ()
+    ran = _run_with_texts(check_context, work, own, cases, texts)
+    passing = [case.name for turned, _, stubbed in ran for case in turned if stubbed.passed or case.name in stubbed.passing]
+    return None if not ran else tuple(passing) if len(passing) == len(cases) else ()
 
 
 def _run_with_texts(

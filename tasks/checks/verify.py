@@ -82,7 +82,7 @@ def verify(
         probed=runs.probed,
         hints=tuple(finding for finding in runs.findings if finding.weight is Weight.HINT),
         judgement=runs.judgement,
-        runs=sum(report is not None for report in (*reports, runs.cannot_fail)) + bool(runs.hidden),
+        runs=sum(report is not None for report in (*reports, runs.cannot_fail, runs.unexercised)) + bool(runs.hidden),
         seconds=round(time.monotonic() - started, 3),
     )
 
@@ -130,7 +130,9 @@ def _run_further(check_context: CheckContext, work: Range, head: CheckReport, ta
         say("the checks with other values in the tests that turned green")
         if seen := run_altered_tests(check_context, work, head, proving):
             results |= {"cannot_fail": seen.cannot_fail, "not_altered": seen.unseen}
-        results["unexercised"] = find_unexercised(check_context, work, head, proving) if not work.config.judge.criteria else ()
+    if table.rests_on_new_tests and not work.config.judge.criteria:
+        say("the checks with the changed functions raising an error")
+        results["unexercised"] = find_unexercised(check_context, work, head, proving)
     if work.config.hidden:
         say("hidden checks on the head")
         results["hidden"] = tuple(result.for_agent for result in run_hidden(check_context, work))

@@ -214,6 +214,7 @@ def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidenc
     trusted, outcome = _outcomes(context, state, evidence, report, shown)
     proving = outcome.table.of("proves") if may_complete and report.passed and config.workspace.clean else ()
     seen = run_altered_tests(place, work, report, proving) if proving else None
+    rests_on_new = outcome.table.rests_on_new_tests and not config.judge.criteria
     since = SinceStart(
         unchanged=not work.changed,
         needs_test=new_tests.needs_test(state, evidence),
@@ -229,7 +230,7 @@ def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidenc
         mutants=run_mutants(place, work, report) if can_probe and config.proof.mutants else None,
         cannot_fail=seen.cannot_fail if seen else None,
         not_altered=seen.unseen if seen else (),
-        unexercised=find_unexercised(place, work, report, proving) if proving and not config.judge.criteria else (),
+        unexercised=find_unexercised(place, work, report, proving) if proving and rests_on_new else None,
     )
     name = f"{state.due:05d}-{state.attempt}-{change.commit[:12]}"
     hidden = check_hidden(context, state, change.commit, name) if may_complete and config.hidden else ()
