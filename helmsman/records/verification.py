@@ -49,12 +49,6 @@ class OutcomeTable(Record):
         return tuple(case for case in self.cases if case.consequence in consequences)
 
     @property
-    def rests_on_new_tests(self) -> bool:
-        """Whether tests prove the change, and none of them failed before."""
-        proofs = self.of("proves")
-        return bool(proofs) and not any(case.red_on_base for case in proofs)
-
-    @property
     def new_test_proves(self) -> bool:
         """Whether a new or changed test fails without the change. Unknown for a check that lists no test."""
         proofs = (case for case in self.of("proves") if case.fails_on_base)

@@ -24,7 +24,7 @@ from helmsman.verify.call_cases import Calls, Function, Language, group_by_funct
 from helmsman.verify.called_languages import CALLED, is_python_source
 from helmsman.verify.judge.view import tests_for
 from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, describe_lookup, read_answers, select_calls
-from helmsman.verify.new_tests import mutants_of, sample_mutants, wilson_interval
+from helmsman.verify.new_tests import is_name_of_file, mutants_of, sample_mutants, wilson_interval
 from helmsman.verify.overlap import describe_inputs, new_values
 from helmsman.verify.probes import (
     UNCLEAR,
@@ -136,10 +136,15 @@ def run_altered_tests(check_context: CheckContext, work: Range, own: CheckReport
     return seen if seen.cannot_fail or (ran and len(seen.unseen) < len(cases)) else None
 
 
+def rests_on_new_tests(work: Range, cases: Sequence[Case]) -> bool:
+    """Whether these cases, which prove the change, are new: they, or the file that fails to load there, are not on the base."""
+    return all(not case.red_on_base or any(is_name_of_file(case.name, path) for path in work.tests_of_the_work) for case in cases)
+
+
 def find_unexercised(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> tuple[str, ...] | None:
     """Names of the new tests that prove the change, if all of them also pass when the changed Python functions raise an error.
 
-    None if no function was changed. For changes that nothing else proves: see `OutcomeTable.rests_on_new_tests`.
+    None if no function was changed. For changes that nothing else proves: see `rests_on_new_tests`.
     """
     diff = read_diff(work.repository.common, work.base, work.commit)
     sources = [file for file in diff if file.after and is_python_source(file.path) and not _may_test(file.path)]

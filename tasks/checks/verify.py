@@ -26,7 +26,7 @@ from tasks.checks.targets import (
     run_target,
     run_trusted,
 )
-from tasks.checks.variations import find_lookups, find_unexercised, probe, run_altered_tests, run_mutants
+from tasks.checks.variations import find_lookups, find_unexercised, probe, rests_on_new_tests, run_altered_tests, run_mutants
 from tasks.models.judge import ask_judge
 from tasks.models.sending import CallSettings
 from tasks.repository.clean_checkout import CleanCheckout
@@ -130,7 +130,7 @@ def _run_further(check_context: CheckContext, work: Range, head: CheckReport, ta
         say("the checks with other values in the tests that turned green")
         if seen := run_altered_tests(check_context, work, head, proving):
             results |= {"cannot_fail": seen.cannot_fail, "not_altered": seen.unseen}
-    if table.rests_on_new_tests and not work.config.judge.criteria:
+    if proving and rests_on_new_tests(work, proving) and not work.config.judge.criteria:
         say("the checks with the changed functions raising an error")
         results["unexercised"] = find_unexercised(check_context, work, head, proving)
     if work.config.hidden:

@@ -50,7 +50,7 @@ from tasks.checks.targets import (
     with_checks,
     work_of,
 )
-from tasks.checks.variations import find_lookups, find_unexercised, probe_work, run_altered_tests, run_mutants
+from tasks.checks.variations import find_lookups, find_unexercised, probe_work, rests_on_new_tests, run_altered_tests, run_mutants
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.step import refreshing_if, step, step_key
 from tasks.loop.oversee import oversee as observe_and_oversee
@@ -214,7 +214,7 @@ def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidenc
     trusted, outcome = _outcomes(context, state, evidence, report, shown)
     proving = outcome.table.of("proves") if may_complete and report.passed and config.workspace.clean else ()
     seen = run_altered_tests(place, work, report, proving) if proving else None
-    rests_on_new = outcome.table.rests_on_new_tests and not config.judge.criteria
+    needs_exercise = bool(proving) and rests_on_new_tests(work, proving) and not config.judge.criteria
     since = SinceStart(
         unchanged=not work.changed,
         needs_test=new_tests.needs_test(state, evidence),
@@ -230,7 +230,7 @@ def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidenc
         mutants=run_mutants(place, work, report) if can_probe and config.proof.mutants else None,
         cannot_fail=seen.cannot_fail if seen else None,
         not_altered=seen.unseen if seen else (),
-        unexercised=find_unexercised(place, work, report, proving) if proving and rests_on_new else None,
+        unexercised=find_unexercised(place, work, report, proving) if needs_exercise else None,
     )
     name = f"{state.due:05d}-{state.attempt}-{change.commit[:12]}"
     hidden = check_hidden(context, state, change.commit, name) if may_complete and config.hidden else ()

@@ -120,15 +120,16 @@ def test_an_honest_change_rests_on_tests_that_can_fail(tmp_path: Path, capsys: p
     assert "the checks with other values in the tests that turned green: they fail, as expected" in found["grounds"]["rests_on"]
 
 
+@pytest.mark.parametrize("check", [UNITTEST, f"{UNITTEST} test_double"], ids=["all tests", "the new file, which the base lacks"])
 @pytest.mark.parametrize(("asserted", "verdict"), [("callable(double)", "inconclusive"), ("double(4) == 8", "verified")])
 def test_a_new_test_proves_the_change_only_if_it_calls_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], asserted: str, verdict: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asserted: str, verdict: str, check: str
 ) -> None:
     case = f"class D(unittest.TestCase):\n    def test_it(self):\n        assert {asserted}\n"
     test = f"import unittest\nfrom calc import double\n\n\n{case}"
     source = "def double(n):\n    return 2 * n\n\n\ndef add(a, b):\n    return a + b\n"
     top = make_repository(tmp_path / "top", {**CALC, "calc.py": "def add(a, b):\n    return a + b\n"})
-    found = verified(top, UNITTEST, {"calc.py": source, "test_double.py": test}, capsys)
+    found = verified(top, check, {"calc.py": source, "test_double.py": test}, capsys)
     assert found["verdict"] == verdict
     assert found["reasons"][0]["rule"] == ("proven" if verdict == "verified" else "cannot_fail")
 
