@@ -183,7 +183,6 @@ def test_a_flow_file_holds_only_flows() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "class Record: ...",
         "LIMIT = 5",
         "def helper(): ...",
         "@task\ndef step(): ...",

@@ -92,11 +92,13 @@ def test_a_run_without_checks_runs_none_of_those_that_files_name_and_says_that_n
 
 @of_the_finished
 @pytest.mark.feature("H4")
-def test_status_and_list_say_afterwards_what_run_said(finished: Finished) -> None:
-    result = read_object(finished.run.output)
-    assert finished.helmsman.run_json("status") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
-    assert finished.helmsman.run_json("status", "loop") == {**result, "driver": None, "trust": None, "gate": None, "untold": []}
+def test_status_list_and_resume_say_afterwards_what_run_said_and_drive_nothing(finished: Finished) -> None:
+    result, requests = read_object(finished.run.output), len(finished.helmsman.model.requests)
+    shown: dict[str, object] = {**result, "driver": None, "trust": None, "gate": None, "untold": []}
+    assert finished.helmsman.run_json("status") == finished.helmsman.run_json("status", "loop") == shown
     assert finished.helmsman.run_json("list") == [result]
+    assert finished.helmsman.run_json("resume", "loop") == result
+    assert len(finished.helmsman.model.requests) == requests
 
 
 @of_the_finished
@@ -108,15 +110,6 @@ def test_the_log_holds_every_iteration_and_each_in_full(finished: Finished) -> N
     assert finished.helmsman.run_json("log", "loop", "2") == records[1]
     told = finished.helmsman.run("log", "loop", "2", "--repo", finished.helmsman.repository)
     assert not [words for words in ("It is so.", "2 passed, 1 skipped in", " Answer", "transcript") if words not in told.output]
-
-
-@of_the_finished
-@pytest.mark.feature("H4")
-def test_resuming_an_ended_loop_only_prints_its_result(finished: Finished) -> None:
-    requests = len(finished.helmsman.model.requests)
-    again = finished.helmsman.run("resume", "loop", "--repo", finished.helmsman.repository, "--json")
-    assert (again.exit_code, read_object(again.output)) == (0, read_object(finished.run.output))
-    assert len(finished.helmsman.model.requests) == requests
 
 
 # --- other endings, and what is seen meanwhile -------------------------------------------------------------------------

@@ -59,40 +59,20 @@ def test_the_demo_says_that_its_model_is_scripted_and_ends_well(demo_run: DemoRu
     assert "real Claude Code CLI" in demo_run.run.output
 
 
-@of_one_demo
-@pytest.mark.feature("V9")
-def test_the_demo_shows_a_rejected_false_claim(demo_run: DemoRun) -> None:
-    first, second, third = iterations(demo_run.run.output)
-    assert "claim      claims completion (<promise>COMPLETE</promise>)" in first
-    assert first.count("stop blocked: the check fails") == 2
-    assert "stop allowed: the limit is reached" in first
-    assert "✘" in first
-    assert "→ continue: the check fails; the agent claimed completion anyway" in first
-    assert "claim  " not in second
-    assert "→ continue: the check fails" in second
-    assert "→ completed: the agent claimed completion" in third
-    assert "stop allowed: every check that ran passes" in third
-    assert "✔" in third
-
-
 README = Path(__file__).parents[2] / "README.md"
 TOLD = re.compile(r"#\d+  (?!the agent starts)|    (stop   |tree|check|claim|warn|→)|[a-z]+ {4,}|$")
 VARIES = re.compile(r"\b[0-9a-f]{10,12}\b|\b[\d.]+ s\b")
 
 
 @of_one_demo
-def test_the_readme_shows_the_demo_as_it_is(demo_run: DemoRun) -> None:
+@pytest.mark.feature("V9")
+def test_the_readme_shows_the_demo_as_it_is_with_a_false_claim_that_is_rejected(demo_run: DemoRun) -> None:
     shown = README.read_text(encoding="utf-8").partition("```text\n")[2].partition("```")[0].splitlines()
     run = demo_run.run.output.partition("#0")[1:]
     lines = [line for line in "".join(run).partition("\n\nThe branch")[0].splitlines() if TOLD.match(line)]
     assert [VARIES.sub("…", line) for line in shown] == [VARIES.sub("…", line) for line in lines]
     assert len(shown) <= 30
-
-
-def iterations(output: str) -> list[str]:
-    """What was told of each iteration, from its start to its decision."""
-    parts = output.split("  the agent starts")[1:]
-    return [part.partition("\n\n")[0] for part in parts]
+    assert [line.partition(";")[0].strip() for line in shown if "→" in line][:2] == ["→ continue: the check fails"] * 2
 
 
 @of_one_demo

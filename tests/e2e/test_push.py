@@ -108,29 +108,6 @@ class Scene:
         assert eventually(has_ended, PATIENCE), (self.receiver.log.read_text(), self.runs_of(commit))
         return self.runs_of(commit)[0]
 
-    def start(self, **push: Any) -> str:
-        """A run that was not started by the receiver."""
-        deployment = self.api.get("/deployments/name/on_push/on-push").raise_for_status().json()["id"]
-        wanted = {"state": {"type": "SCHEDULED"}, "parameters": {"push": push}}
-        where = f"/deployments/{deployment}/create_flow_run"
-        started = list[str]()
-
-        def is_started() -> bool:
-            """Asked again, as every client of Prefect's does, while its SQLite has no time."""
-            made = self.api.post(where, json=wanted)
-            started.extend([made.json()["id"]] if made.is_success else [])
-            return made.is_success
-
-        assert eventually(is_started, PATIENCE)
-        return started[0]
-
-    def ended(self, run: str) -> Mapping[str, Any]:
-        def read() -> Mapping[str, Any]:
-            return self.api.get(f"/flow_runs/{run}").raise_for_status().json()
-
-        assert eventually(lambda: read()["state_type"] in ENDED, PATIENCE), read()["state"]
-        return read()
-
     def loops(self, commit: str) -> list[LoopState]:
         return [one.state for one in list_loops(open_repository(self.served.bare)) if one.state.base_commit == commit]
 

@@ -1,6 +1,5 @@
 """A person at the Prefect UI, in a real browser: asked by a form, stopping a loop, reading how it stands."""
 
-import os
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -30,8 +29,6 @@ SLOW_MS = 60_000
 PRESSES = 20
 MOST_LINES = 20
 """In the log of a run with one iteration: its own, as in `helmsman log`, and what Prefect says of start and end."""
-PICTURES = os.environ.get("PICTURES_TO", "")
-"""Folder for pictures of what the browser shows; empty: none are taken."""
 
 
 @pytest.fixture
@@ -80,11 +77,6 @@ def look_at_artifact(page: Page, team: Team, key: str) -> None:
     page.locator("a[href*='/artifacts/artifact/']").first.click()
 
 
-def picture(page: Page, name: str) -> None:
-    if PICTURES:
-        page.screenshot(path=Path(PICTURES) / f"{name}.png")
-
-
 def is_paused(team: Team, bench: Bench) -> bool:
     """Whether the form is there."""
     begun = LOOP in loop_names(open_repository(bench.repository))
@@ -107,14 +99,12 @@ def test_a_form_with_a_mistake_is_asked_again_and_the_loop_continues(page: Page,
         "Write the <i>answer</i> to a file of that name",
     ):
         expect(form).to_contain_text(words)
-    picture(page, "form")
     form.get_by_role("button", name="Resume").click()
     expect(page.get_by_text("'decision' is a required property")).to_be_visible()
     assert is_paused(team, bench)
     decide(page, form, Choice.APPROVE)
     form.get_by_role("textbox").nth(0).fill("Mind the <b>gap</b>.")
     form.get_by_role("textbox").nth(2).fill("Ada")
-    picture(page, "form-filled-in")
     submit(form)
     told = wait_for_end(process)
     assert told.exit_code == 0, told
@@ -123,7 +113,6 @@ def test_a_form_with_a_mistake_is_asked_again_and_the_loop_continues(page: Page,
     look_at_artifact(page, team, f"dashboard-{LOOP}")
     for words in ("System 1", "System 3*", "System 5", "Write the <i>answer</i> to a file of that name"):
         expect(page.get_by_text(words).first).to_be_visible()
-    picture(page, "dashboard")
     look_at_artifact(page, team, f"gates-{LOOP}")
     expect(page.get_by_text("Mind the <b>gap</b>.").first).to_be_visible()
 
@@ -184,7 +173,6 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
     page.reload()
     form = choose_from_menu(page, "Resume")
     expect(form).to_contain_text(f"Your answer was rejected: {WRONG_VALUE}")
-    picture(page, "form-refused")
     decide(page, form, Choice.STOP)
     form.get_by_role("textbox").nth(2).fill("Ada")
     submit(form)
@@ -225,7 +213,6 @@ def test_a_loop_that_sleeps_says_until_when_and_its_run_s_page_what_each_iterati
     assert len(lines) <= MOST_LINES, lines
     for line in summary:
         expect(page.get_by_text(line.strip()).first).to_be_visible()
-    picture(page, "sleeping")
 
 
 def fill_in(page: Page, **fields: str) -> None:
@@ -256,7 +243,6 @@ def test_the_form_of_a_loop_has_a_field_for_each_usual_limit_and_its_run_says_wh
     bench, form = team.bench(tmp_path / "form"), f"deployments/deployment/{team.id_of('loop/loop')}/run"
     look_at(page, team, form)
     fill_in(page, Repository=str(bench.repository))
-    picture(page, "run-form")
     assert "goal: missing;" in submitted(page, team)["state"]["message"]
     look_at(page, team, form)
     fill_in(page, Repository=str(bench.repository), Goal="an answer")

@@ -10,13 +10,11 @@ from typing import Self, TypeAlias
 
 from deployments.demo_model import Json, Turn, call, say
 from tests.contracts.source import ROOT
-from tests.fakes.faults import Fault
 from tests.fakes.http_server import Call, Reply, serve_http
 
-Answer: TypeAlias = Callable[[Turn, int], tuple[int, str, bytes]]
-"""From a turn and its number to status, content type and body."""
+Answer: TypeAlias = Callable[[Turn, int], bytes]
+"""From a turn and its number to the stream of its events."""
 PROGRAMS = ROOT / "build" / "agents" / "node_modules" / ".bin"
-_JSON, _EVENTS = "application/json", "text/event-stream"
 PATCH = "*** Begin Patch\n*** Update File: calc.py\n@@\n-    return a - b\n+    return a + b\n*** End Patch\n"
 COMMIT = "git commit --quiet --all --message 'Add what is to be added'"
 DONE = say("add adds now.\n<promise>COMPLETE</promise>")
@@ -60,18 +58,15 @@ class OtherModel:
 
     def _respond(self, call: Call) -> Reply:
         if call.method != "POST":
-            return Reply(404, b"{}", {"content-type": _JSON})
+            return Reply(404)
         number = len(self.asked)
         self.asked.append(json.loads(call.body))
-        status, kind, body = self._answer(self._turns[min(number, len(self._turns) - 1)], number)
-        return Reply(status, body, {"content-type": kind})
+        body = self._answer(self._turns[min(number, len(self._turns) - 1)], number)
+        return Reply(200, body, {"content-type": "text/event-stream"})
 
 
-def responses(turn: Turn, number: int) -> tuple[int, str, bytes]:
-    """As the Responses API streams a turn, or refuses it."""
-    if isinstance(turn, Fault):
-        error = {"message": turn.error_message, "type": turn.error_type, "code": turn.error_type}
-        return turn.status or 500, _JSON, json.dumps({"error": error}).encode()
+def responses(turn: Turn, number: int) -> bytes:
+    """As the Responses API streams a turn."""
     made = [*_message_items(turn), *_call_items(turn, number)]
     usage = {"input_tokens": 100, "input_tokens_details": {"cached_tokens": 40}, "output_tokens": 10, "total_tokens": 110}
     events: list[Json] = [
@@ -79,7 +74,7 @@ def responses(turn: Turn, number: int) -> tuple[int, str, bytes]:
         *({"type": "response.output_item.done", "output_index": at, "item": item} for at, item in enumerate(made)),
         {"type": "response.completed", "response": {"id": f"resp_{number}", "usage": usage}},
     ]
-    return 200, _EVENTS, "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode()
+    return "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events).encode()
 
 
 def _message_items(turn: Turn) -> list[Json]:
@@ -101,11 +96,8 @@ def _call_items(turn: Turn, number: int) -> list[Json]:
     ]
 
 
-def gemini(turn: Turn, number: int) -> tuple[int, str, bytes]:
-    """As the Gemini API streams a turn, or refuses it."""
-    if isinstance(turn, Fault):
-        error = {"code": turn.status, "message": turn.error_message, "status": turn.error_type}
-        return turn.status or 500, _JSON, json.dumps({"error": error}).encode()
+def gemini(turn: Turn, number: int) -> bytes:
+    """As the Gemini API streams a turn."""
     parts: list[Json] = [{"text": turn.text}] if turn.text is not None else []
     parts += [{"functionCall": {"name": name, "args": given}} for name, given in turn.tools]
     whole = {
@@ -119,4 +111,4 @@ def gemini(turn: Turn, number: int) -> tuple[int, str, bytes]:
         "modelVersion": "scripted",
         "responseId": f"resp_{number}",
     }
-    return 200, _EVENTS, f"data: {json.dumps(whole)}\r\n\r\n".encode()
+    return f"data: {json.dumps(whole)}\r\n\r\n".encode()

@@ -23,11 +23,13 @@ SECRET = "a secret that only these tests know"
 HOOK = ROOT / "deployments" / "hooks" / "post-receive"
 PREFECT = Path(sys.executable).with_name("prefect")
 PATIENCE = 100
+NOWHERE = "http://127.0.0.1:9/api"
+"""No engine: nothing that is accepted leaves the file."""
 START = """
 import sys
 from pathlib import Path
 from deployments.receiver import serve
-serve(Path(sys.argv[1]), "127.0.0.1", int(sys.argv[2]))
+serve(Path(sys.argv[1]), "127.0.0.1", 0)
 """
 
 
@@ -60,12 +62,15 @@ def write_repository_list(folder: Path, repositories: Mapping[str, str], sets: s
 
 
 @contextmanager
-def run_receiver(folder: Path, repos: Path, variables: Mapping[str, str], port: int = 0) -> Generator[Receiver]:
-    """Run a receiver; its state is below HELMSMAN_HOME of these variables."""
+def run_receiver(folder: Path, repos: Path | None = None, variables: Mapping[str, str] | None = None) -> Generator[Receiver]:
+    """Run a receiver; its state is below HELMSMAN_HOME of these variables. By default it knows `owner/name` and no engine."""
+    repos = repos or write_repository_list(folder, {"owner/name": "/srv/name.git"})
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder), "HELMSMAN_HOME": str(folder / "state")}
+    variables = variables or {**own, "PREFECT_API_URL": NOWHERE, "PREFECT_HOME": str(folder / "prefect")}
     log = folder / f"receiver-{uuid4().hex[:6]}.log"
     with log.open("w") as errors:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-c", START, str(repos), str(port)],
+            [sys.executable, "-P", "-c", START, str(repos)],
             cwd=folder,
             env={"PYTHONPATH": str(ROOT), **variables, "HELMSMAN_WEBHOOK_SECRET": SECRET},
             stdout=subprocess.PIPE,
@@ -93,24 +98,21 @@ def signature_of(body: bytes, secret: str = SECRET) -> str:
 def github_headers(body: bytes, secret: str = SECRET, **changed: str) -> dict[str, str]:
     """The headers that GitHub sends with a push."""
     own = {"content-type": "application/json", "x-github-event": "push", "x-github-delivery": str(uuid4())}
-    return {**own, "x-hub-signature-256": f"sha256={signature_of(body, secret)}", **_header_names(changed)}
+    changes = {name.replace("_", "-"): value for name, value in changed.items()}
+    return {**own, "x-hub-signature-256": f"sha256={signature_of(body, secret)}", **changes}
 
 
-def gitea_headers(body: bytes, secret: str = SECRET, **changed: str) -> dict[str, str]:
+def gitea_headers(body: bytes) -> dict[str, str]:
     own = {"content-type": "application/json", "x-gitea-event": "push", "x-gitea-delivery": str(uuid4())}
-    return {**own, "x-gitea-signature": signature_of(body, secret), **_header_names(changed)}
+    return {**own, "x-gitea-signature": signature_of(body)}
 
 
-def hook_headers(body: bytes, secret: str = SECRET, at: float | None = None, **changed: str) -> dict[str, str]:
+def hook_headers(body: bytes, at: float | None = None) -> dict[str, str]:
     """What our hook sends."""
     told, delivery = str(int(time.time() if at is None else at)), str(uuid4())
-    signature = signature_of(f"{told}.{delivery}.".encode() + body, secret)
+    signature = signature_of(f"{told}.{delivery}.".encode() + body)
     own = {"content-type": "text/plain", "x-helmsman-timestamp": told, "x-helmsman-delivery": delivery}
-    return {**own, "x-helmsman-signature": f"sha256={signature}", **_header_names(changed)}
-
-
-def _header_names(changed: Mapping[str, str]) -> dict[str, str]:
-    return {name.replace("_", "-"): value for name, value in changed.items()}
+    return {**own, "x-helmsman-signature": f"sha256={signature}"}
 
 
 def send(url: str, body: bytes, headers: Mapping[str, str]) -> httpx.Response:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
+
 from helmsman.config import SandboxConfig
 from tasks.repository.git import git, open_repository
 from tasks.sandbox.enter import Agent, Command, agent_sandbox, git_folder
@@ -22,6 +24,7 @@ SANDBOXED = {"HELMSMAN_SANDBOX__KIND": "bubblewrap"}
 """Environment in which loops run their agent in a sandbox."""
 
 BRANCH = "helmsman/loop"
+AS_ADA = "git config user.name Ada; git config user.email ada@example.com;"
 SECRET = "the-secret"
 
 
@@ -77,6 +80,10 @@ class SandboxScene:
         tag = f"escape-{uuid4().hex}"  # unique, as ending a tag kills all processes with it, also those of other workers
         return run(command.arguments, cwd=self.worktree, env=command.environment, tag=tag, deadline=deadline, grace=1)
 
+    def subjects(self, revision: str = BRANCH) -> list[str]:
+        """Of the commits that the repository has, newest first."""
+        return git(self.repository, "log", "--format=%s", revision).splitlines()
+
     def import_commits(self) -> None:
         import_commits(open_repository(self.repository), self.worktree, BRANCH, git_folder(self.folder))
 
@@ -90,3 +97,8 @@ def make_scene(root: Path) -> SandboxScene:
         place.mkdir(parents=True)
         (place / "key").write_text(SECRET)
     return made
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> SandboxScene:
+    return make_scene(tmp_path)

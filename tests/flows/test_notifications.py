@@ -4,7 +4,10 @@ import logging
 from collections.abc import Iterator
 
 import pytest
+from prefect.blocks.notifications import CustomWebhookNotificationBlock
+from pydantic import SecretStr
 
+from blocks.tracker import Tracker
 from helmsman.config import TrackerConfig
 from helmsman.errors import OperatorError
 from tasks.trackers.forges import tracker_token
@@ -21,8 +24,6 @@ def webhook() -> Iterator[Webhook]:
 
 
 def keep(url: str, name: str) -> None:
-    from prefect.blocks.notifications import CustomWebhookNotificationBlock
-
     sent = {"subject": "{{subject}}", "body": "{{body}}"}
     CustomWebhookNotificationBlock.model_validate({"name": "ops", "url": url, "json_data": sent}).save(name, overwrite=True)  # pyright: ignore[reportUnusedCoroutine]
 
@@ -42,10 +43,6 @@ def test_a_failing_notification_block_is_logged_and_stops_no_other(
 
 
 def test_the_tracker_s_token_comes_from_the_block_that_is_named(engine_url: str) -> None:
-    from pydantic import SecretStr
-
-    from blocks.tracker import Tracker
-
     Tracker(token=SecretStr("token-in-a-block")).save("issues", overwrite=True)  # pyright: ignore[reportUnusedCoroutine] - no event loop runs
     assert tracker_token(TrackerConfig(kind="github", repository="acme/site", block="issues")) == "token-in-a-block"
     with pytest.raises(OperatorError, match="does not exist") as told:

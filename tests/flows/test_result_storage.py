@@ -5,37 +5,30 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from prefect import flow, results
+from prefect.filesystems import LocalFileSystem
+from prefect.settings import PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, temporary_settings
 
 from helmsman.config import LoopConfig, RemoteConfig
 from helmsman.errors import TransientError
 from helmsman.records.state import LoopState
+from tasks.engine.step import is_kept, require_results, step
+from tasks.loop.steps import by_step
+from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("D4")
 
 SHARED, BROKEN = "local-file-system/shared", "local-file-system/broken"
-STATE = LoopState.model_validate(
-    {
-        "loop": "l",
-        "uid": "u",
-        "base_commit": "c",
-        "head": "c",
-        "branch": "helmsman/l",
-        **dict.fromkeys(("created_at", "updated_at"), "2026-11-22T10:00:00Z"),
-        "config": LoopConfig(goal="g", allow_no_checks=True, remote=RemoteConfig(push=True)),
-    }
-)
+CONFIG = LoopConfig(goal="g", allow_no_checks=True, remote=RemoteConfig(push=True))
+STATE = loop_state("c", loop="l", uid="u", config=CONFIG)
 
 
 @pytest.fixture
 def blocks(engine_url: str, tmp_path: Path) -> Iterator[None]:
     """A disk that all machines share, and one that is full of something else."""
-    from prefect.filesystems import LocalFileSystem
-
     (tmp_path / "a-file").touch()
     LocalFileSystem(basepath=str(tmp_path / "shared")).save("shared", overwrite=True, _sync=True)  # pyright: ignore[reportCallIssue, reportUnusedCoroutine]
     LocalFileSystem(basepath=str(tmp_path / "a-file")).save("broken", overwrite=True, _sync=True)  # pyright: ignore[reportCallIssue, reportUnusedCoroutine]
-    from prefect import results
-
     results._default_storages.clear()  # it keeps blocks of the same name  # pyright: ignore[reportPrivateUsage]
     yield
     results._default_storages.clear()  # pyright: ignore[reportPrivateUsage]
@@ -43,11 +36,6 @@ def blocks(engine_url: str, tmp_path: Path) -> Iterator[None]:
 
 def cached_steps(storage: str | None) -> tuple[bool, bool, bool]:
     """Whether results are shared, and which of two steps is known, in a flow that has done only the first."""
-    from prefect import flow
-    from prefect.settings import PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, temporary_settings
-
-    from tasks.engine.step import is_kept, require_results, step
-    from tasks.loop.steps import by_step
 
     @step(by_step)
     def prompt(repository: str, state: LoopState) -> str:

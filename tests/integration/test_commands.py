@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.choosing import chosen_loop, driver_of
+from deployments.choosing import chosen_loop
 from deployments.deploy import new_pool
 from deployments.settings import goal_settings
 from deployments.show import show_status
@@ -21,7 +21,7 @@ from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import write_state
 from tasks.system.lock import exclusive_driver
-from tests.fakes.command_line import CommandLine, offline_command_line, read_object
+from tests.fakes.command_line import CommandLine, read_object
 from tests.fakes.repositories import make_repository
 from tests.unit import builders
 
@@ -37,45 +37,23 @@ def repository(tmp_path: Path) -> Repository:
     return repository
 
 
-def status(repository: Repository, loop: str | None, capsys: pytest.CaptureFixture[str]) -> tuple[str, str | None]:
-    """Loop and driver that `helmsman status` tells of."""
-    show_status(repository.top, loop, as_json=True)
-    told = json.loads(capsys.readouterr().out)
-    return told["loop"], told["driver"]
-
-
 @pytest.mark.feature("H4")
-def test_the_latest_loop_is_chosen_if_none_is_running(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_named_loop_is_chosen_over_a_running_one_and_that_over_the_latest(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert chosen_loop(repository, None) == "newer"
-    assert status(repository, None, capsys) == ("newer", None)
-
-
-@pytest.mark.feature("H4")
-def test_a_running_loop_is_chosen_over_a_newer_one(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
-    with exclusive_driver(loop_folder(repository, "older").lock, "older"):
-        assert chosen_loop(repository, None) == "older"
-        loop, driver = status(repository, None, capsys)
-        found = driver_of(repository, "older")
-    assert loop == "older"
-    assert found
-    assert driver == found
-    assert f"process {os.getpid()} " in found
-
-
-@pytest.mark.feature("H4")
-def test_a_named_loop_is_chosen_over_a_running_one(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
     with exclusive_driver(loop_folder(repository, "older").lock, "older"):
         assert chosen_loop(repository, "newer") == "newer"
-        assert status(repository, "newer", capsys) == ("newer", None)
+        show_status(repository.top, None, as_json=True)
+        told = json.loads(capsys.readouterr().out)
+    assert told["loop"] == "older"
+    assert f"process {os.getpid()} " in told["driver"]
 
 
 @pytest.mark.feature("H4")
 def test_a_repository_without_loops_is_reported(tmp_path: Path) -> None:
-    empty = open_repository(make_repository(tmp_path / "empty"))
     with pytest.raises(OperatorError, match="no loop was started"):
-        chosen_loop(empty, None)
-    with pytest.raises(OperatorError, match="no loop was started"):
-        show_status(empty.top, None, as_json=True)
+        show_status(make_repository(tmp_path / "empty"), None, as_json=True)
 
 
 @pytest.mark.feature("E11")
@@ -101,23 +79,10 @@ def test_help_and_version_are_commands_too(words: tuple[str, ...], same: tuple[s
 
 @pytest.mark.feature("O1")
 @pytest.mark.parametrize("further", [(), ("--json",)])
-def test_a_run_without_a_terminal_is_rejected_and_names_the_option(tmp_path: Path, further: tuple[str, ...]) -> None:
-    make_repository(tmp_path / "repository", {})
-    helmsman = offline_command_line(tmp_path)
+def test_a_run_without_a_terminal_is_rejected_and_names_the_option(helmsman: CommandLine, further: tuple[str, ...]) -> None:
     told = helmsman.run("run", "g", "--check", "true", "--repo", helmsman.repository, *further)
     assert (told.exit_code, "pass --yes to start without asking" in told.errors) == (2, True), told
     assert "no loop was started" in helmsman.run("list", "--repo", helmsman.repository).output
-
-
-LOOPS = '[[loops]]\ngoal = "from the file"\n'
-
-
-@pytest.fixture
-def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
-    folder = tmp_path_factory.mktemp("several")
-    make_repository(folder / "repository", {})
-    (folder / "loops.toml").write_text(LOOPS)
-    return offline_command_line(folder)
 
 
 @pytest.mark.parametrize(
@@ -138,6 +103,7 @@ def helmsman(tmp_path_factory: pytest.TempPathFactory) -> CommandLine:
     ids=lambda value: repr(value)[:40],
 )
 def test_contradicting_options_are_rejected(helmsman: CommandLine, arguments: tuple[str, ...], words: tuple[str, ...]) -> None:
+    (helmsman.folder / "loops.toml").write_text('[[loops]]\ngoal = "from the file"\n')
     told = helmsman.run(*arguments, "--check", "true", "--repo", "repository")
     assert (told.exit_code, told.output) == (2, ""), told.errors
     assert not [word for word in words if word not in told.errors], told.errors

@@ -17,9 +17,11 @@ from tasks.loop.recover import repair
 from tasks.repository.loop_context import loop_context
 from tasks.triggers.deliveries import FORGET_AFTER, Deliveries
 from tests.fakes.processes import ROOT
-from tests.fakes.push_receiver import ServedRepository, served_repository
+from tests.fakes.push_receiver import ServedRepository
 from tests.fakes.repositories import make_repository, sh
-from tests.integration.test_pushed import CONFIGURATION, push_of, started
+from tests.integration.test_pushed import CONFIGURATION, push_of, served, started
+
+__all__ = ["served"]
 
 pytestmark = pytest.mark.feature("D2")
 
@@ -118,11 +120,6 @@ def test_a_file_that_cannot_be_used_is_the_world_s_fault(tmp_path: Path) -> None
 def test_nobody_else_on_the_machine_may_read_it(deliveries: Deliveries, tmp_path: Path) -> None:
     deliveries.accept("one", [push()], NOW)
     assert (tmp_path / "state").stat().st_mode & 0o077 == 0
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> ServedRepository:
-    return served_repository(tmp_path, {"helmsman.toml": CONFIGURATION})
 
 
 def a_shallow_clone(served: ServedRepository, folder: Path) -> Path:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from tasks.sandbox.probe import find_bubblewrap
 from tasks.system.claude_binary import find_binary
@@ -17,10 +18,12 @@ from tasks.system.environment import (
     AGENT_FIXED,
     AGENT_VARIABLES,
     BASIC_VARIABLES,
+    DEPTH,
     NEVER_PASSED,
     agent_environment,
     check_environment,
-    own_environment,
+    inner_depth,
+    refuse_nested,
 )
 from tests.fakes.processes import ROOT
 from tests.unit.builders import config
@@ -61,18 +64,9 @@ def test_the_agent_sees_the_basic_variables_its_own_and_those_that_are_named() -
 
 
 @pytest.mark.feature("X1")
-def test_a_check_sees_no_credentials_of_the_agent() -> None:
+def test_a_check_sees_no_credentials_of_the_agent_but_those_that_are_named() -> None:
     assert check_environment(EVERYTHING, ["PYTHONPATH"]) == BASICS | {"PYTHONPATH": "the PYTHONPATH", "CI": "1", **REAL}
-
-
-@pytest.mark.feature("X1")
-def test_a_check_may_be_given_a_credential_by_name() -> None:
-    seen = check_environment(EVERYTHING, ["ANTHROPIC_API_KEY"])
-    assert seen["ANTHROPIC_API_KEY"] == "the ANTHROPIC_API_KEY"
-
-
-@pytest.mark.feature("X1")
-def test_a_check_keeps_the_ci_that_is_said() -> None:
+    assert check_environment(EVERYTHING, ["ANTHROPIC_API_KEY"])["ANTHROPIC_API_KEY"] == "the ANTHROPIC_API_KEY"
     assert check_environment({"CI": "woodpecker"}, [])["CI"] == "woodpecker"
 
 
@@ -103,12 +97,6 @@ def test_a_variable_that_no_pattern_names_never_passes(source: dict[str, str]) -
     ends = tuple(pattern[1:] for pattern in BASIC_VARIABLES if pattern.startswith("*"))
     for name in agent_environment(source, []).keys() - AGENT_FIXED.keys() - AGENT_DEFAULTS.keys():
         assert name in exact or name.startswith(starts) or name.endswith(ends)
-
-
-@pytest.mark.feature("X1")
-def test_our_own_environment_is_the_process_s(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JUST_NOW", "set")
-    assert own_environment()["JUST_NOW"] == "set" == os.environ["JUST_NOW"]
 
 
 DRIVER = """
@@ -161,3 +149,34 @@ def test_a_relative_folder_in_path_is_resolved(tmp_path: Path, monkeypatch: pyte
     for found in (find_binary(config().claude), find_bubblewrap()):
         assert found.is_absolute()
         assert found.samefile(here / found.name)
+
+
+# --- a loop in a loop ---------------------------------------------------------------------------------------------------
+
+
+def allowing(nesting: int) -> LoopConfig:
+    return LoopConfig.model_validate({"goal": "x", "limits": {"nesting": nesting}})
+
+
+@pytest.mark.feature("E12")
+def test_outside_of_any_loop_nothing_is_refused() -> None:
+    refuse_nested({})
+    refuse_nested({DEPTH: "nonsense"})
+
+
+@pytest.mark.feature("E12")
+def test_by_default_a_loop_inside_of_a_loop_is_refused_with_what_to_do() -> None:
+    inside = inner_depth(LoopConfig(goal="x"), {})
+    with pytest.raises(OperatorError, match="inside a loop") as caught:
+        refuse_nested(inside)
+    assert caught.value.found == "depth 1"
+
+
+@pytest.mark.feature("E12")
+def test_the_outermost_loop_says_how_deep_it_may_go_whatever_an_inner_one_is_configured_to() -> None:
+    once = inner_depth(allowing(1), {})
+    refuse_nested(once)
+    twice = inner_depth(allowing(9), once)
+    assert twice == {DEPTH: "2/1"}
+    with pytest.raises(OperatorError):
+        refuse_nested(twice)

@@ -27,7 +27,7 @@ from tests.fakes.command_line import HELMSMAN, CommandLine, offline_command_line
 from tests.fakes.processes import PATIENCE, eventually, processes
 from tests.fakes.repositories import commit, make_repository, sh, write
 
-pytestmark = pytest.mark.feature("O1")
+pytestmark = [pytest.mark.feature("O1"), pytest.mark.usefixtures("home")]
 
 MAKEFILE = "test:\n\t@echo '3 passed in 0.10s'\nlint:\n\t@echo it is ugly; exit 3\nbuild:\n\t@no-such-tool\n"
 
@@ -60,7 +60,6 @@ def tried(top: Path, commands: Iterable[str], longest: float = 60) -> list[Trial
 # --- reading ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("home")
 def test_the_last_commit_is_read_and_not_the_checkout(top: Path) -> None:
     write(top, {"go.mod": "module x\n"})
     (top / "Makefile").unlink()
@@ -68,7 +67,6 @@ def test_the_last_commit_is_read_and_not_the_checkout(top: Path) -> None:
     assert [one.command for one in found.candidates] == ["make test", "make lint", "make build"]
 
 
-@pytest.mark.usefixtures("home")
 def test_folders_below_are_read(top: Path) -> None:
     commit(top, "more", {"web/package.json": "{}", "a b/go.mod": "", "web/deep/go.mod": ""})
     folders = read_project(open_repository(top))
@@ -77,7 +75,6 @@ def test_folders_below_are_read(top: Path) -> None:
     assert folders["web"].texts == {"package.json": "{}"}
 
 
-@pytest.mark.usefixtures("home")
 def test_links_and_files_beyond_the_bound_are_not_read(top: Path) -> None:
     (top / "tox.ini").symlink_to("/etc/hostname")
     commit(top, "hostile", {"package.json": " " * (LARGEST_TEXT + 1), "pyproject.toml": "[tool.ruff]\n"})
@@ -88,7 +85,6 @@ def test_links_and_files_beyond_the_bound_are_not_read(top: Path) -> None:
 # --- trying -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("home")
 def test_each_command_is_tried_and_its_result_reported(top: Path) -> None:
     every = tried(top, ["echo 2 passed in 1.00s", "echo no; exit 3", "no-such-tool", "./Makefile", "echo no tests ran in 0.01s"])
     fates = [TrialOutcome.WORKS, TrialOutcome.FAILS, TrialOutcome.CANNOT_START, TrialOutcome.CANNOT_START, TrialOutcome.WORKS]
@@ -98,7 +94,6 @@ def test_each_command_is_tried_and_its_result_reported(top: Path) -> None:
     assert [one.proves for one in every] == [True, False, False, False, False]
 
 
-@pytest.mark.usefixtures("home")
 def test_commands_are_not_tried_after_the_time_is_up(top: Path) -> None:
     heard: list[Candidate] = []
     candidates = [Candidate(command, Kind.TESTS, "here") for command in ("sleep 600", "true")]
@@ -108,7 +103,6 @@ def test_commands_are_not_tried_after_the_time_is_up(top: Path) -> None:
     assert heard == candidates[:1]
 
 
-@pytest.mark.usefixtures("home")
 def test_trials_leave_no_files_in_the_repository(top: Path) -> None:
     write(top, {"uncommitted": "work"})
     before = footprint(top)
@@ -121,7 +115,6 @@ def test_trials_leave_no_files_in_the_repository(top: Path) -> None:
     assert [*(state_home() / "checkouts").glob("*/verify-*")] == []
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("breaks", ["true", "git init -q .", "ln -s ../x .git", "echo gitdir: /x > .git"])
 def test_a_command_that_cuts_the_checkout_off_changes_no_other_repository(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, top: Path, breaks: str
@@ -138,7 +131,6 @@ def test_a_command_that_cuts_the_checkout_off_changes_no_other_repository(
     assert footprint(top) == before
 
 
-@pytest.mark.usefixtures("home")
 def test_commands_do_not_see_secrets(monkeypatch: pytest.MonkeyPatch, top: Path) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-nobody-at-all")
     (one,) = tried(top, ['test -z "$ANTHROPIC_API_KEY"'])
@@ -148,7 +140,6 @@ def test_commands_do_not_see_secrets(monkeypatch: pytest.MonkeyPatch, top: Path)
 # --- writing ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("home")
 def test_without_a_terminal_working_commands_become_checks(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     found = run_init(capsys, top, goal="Make it work.\n\nAcceptance criteria:\n- It says so.\n- It is calm.\n")
     assert found["checks"] == ["make test"]
@@ -169,7 +160,6 @@ RED = (
 )
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize(
     ("files", "command", "said"),
     [
@@ -186,7 +176,6 @@ def test_failing_tests_become_the_first_check_and_are_named_as_the_work(
     assert f"{command} {said}; that is what the loop will work on" in found["notes"]
 
 
-@pytest.mark.usefixtures("home")
 def test_the_summary_names_running_loops_and_the_next_step(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     assert initialise(top, None, yes=True, force=False, as_json=False) == 0
     shown = capsys.readouterr().out.splitlines()
@@ -206,7 +195,6 @@ HOSTILE_GOALS = [
 ]
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.feature("E11")
 @pytest.mark.parametrize("goal", HOSTILE_GOALS)
 def test_helmsman_config_reads_what_was_written(capsys: pytest.CaptureFixture[str], top: Path, goal: str) -> None:
@@ -222,7 +210,6 @@ def test_helmsman_config_reads_what_was_written(capsys: pytest.CaptureFixture[st
     assert {row["source"] for row in read.values()} == {"helmsman.toml", "default"}
 
 
-@pytest.mark.usefixtures("home")
 def test_an_unknown_project_gets_valid_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     top = make_repository(tmp_path / "empty")
     found = run_init(capsys, top)
@@ -233,7 +220,6 @@ def test_an_unknown_project_gets_valid_files(capsys: pytest.CaptureFixture[str],
     assert read_rubric_file(top / "RUBRIC.md").flaws == ()
 
 
-@pytest.mark.usefixtures("home")
 def test_an_existing_file_is_kept_and_its_replacement_shown(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     write(top, {"helmsman.toml": 'goal = "mine"\n'})
     assert initialise(top, "theirs", yes=True, force=False, as_json=False) == 2
@@ -249,7 +235,6 @@ def test_an_existing_file_is_kept_and_its_replacement_shown(capsys: pytest.Captu
     assert configuration(open_repository(top), {}).config.goal == "theirs"
 
 
-@pytest.mark.usefixtures("home")
 def test_no_link_is_followed_when_writing(capsys: pytest.CaptureFixture[str], tmp_path: Path, top: Path) -> None:
     (top / "helmsman.toml").symlink_to(tmp_path / "elsewhere")
     run_init(capsys, top, code=2)
@@ -260,7 +245,6 @@ def test_no_link_is_followed_when_writing(capsys: pytest.CaptureFixture[str], tm
     assert not (top / "helmsman.toml").is_symlink()
 
 
-@pytest.mark.usefixtures("home")
 def test_settings_in_pyproject_are_not_hidden_by_a_new_file(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     write(top, {"pyproject.toml": '[tool.helmsman]\ngoal = "mine"\n'})
     found = run_init(capsys, top, code=2)
@@ -268,7 +252,6 @@ def test_settings_in_pyproject_are_not_hidden_by_a_new_file(capsys: pytest.Captu
     assert not (top / "helmsman.toml").exists()
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("goal", ["", " \n", "\udcff"])
 def test_an_invalid_goal_is_rejected(top: Path, goal: str) -> None:
     with pytest.raises(OperatorError):
@@ -276,7 +259,6 @@ def test_an_invalid_goal_is_rejected(top: Path, goal: str) -> None:
     assert not (top / "helmsman.toml").exists()
 
 
-@pytest.mark.usefixtures("home")
 def test_folders_that_a_fresh_checkout_lacks_are_reported(capsys: pytest.CaptureFixture[str], top: Path) -> None:
     commit(
         top,
@@ -303,7 +285,6 @@ def in_terminal(tmp_path: Path, *answers: str, arguments: Sequence[str] = ()) ->
     return ended.output
 
 
-@pytest.mark.usefixtures("home")
 def test_in_a_terminal_goal_and_checks_are_asked_for(tmp_path: Path, top: Path) -> None:
     further = "make lint", "yes", "echo 1 passed in 1.00s", "exit 7", "n", "exit 8", "yes", ""
     shown = in_terminal(tmp_path, "", 'Make "it" work', "", *further)

@@ -57,6 +57,13 @@ def running(code: str, lock: Path) -> "Generator[tuple[subprocess.Popen[str], st
             process.kill()
 
 
+def refusal(lock: Path) -> OperatorError:
+    """What a second driver is told."""
+    with pytest.raises(OperatorError, match="already has a driver") as caught, exclusive_driver(lock, "the-loop"):
+        pytest.fail("two drivers")
+    return caught.value
+
+
 @pytest.fixture
 def driver(lock: Path) -> "Generator[subprocess.Popen[str]]":
     """Another process that drives the loop and has a child that outlives it."""
@@ -75,25 +82,18 @@ def test_a_loop_without_a_driver_has_no_lock_holder(lock: Path) -> None:
 
 
 def test_a_second_driver_is_refused_with_the_name_of_the_first(lock: Path, driver: "subprocess.Popen[str]") -> None:
-    with pytest.raises(OperatorError) as caught, exclusive_driver(lock, "the-loop"):
-        pytest.fail("two drivers")
-    assert f"process {driver.pid} on " in caught.value.found
-    assert "helmsman cancel the-loop" in caught.value.remedy
-    found = holder(lock)
+    told = refusal(lock)
+    assert f"process {driver.pid} on " in told.found
+    assert "helmsman cancel the-loop" in told.remedy
+    found, process = holder(lock), process_of(lock)
     assert found
-    assert found["process"] == driver.pid
-    process = process_of(lock)
     assert process
-    assert process.pid == driver.pid
+    assert found["process"] == process.pid == driver.pid
 
 
 def test_two_drivers_in_one_process_are_two_drivers(lock: Path) -> None:
-    with (
-        exclusive_driver(lock, "the-loop"),
-        pytest.raises(OperatorError, match="already has a driver"),
-        exclusive_driver(lock, "the-loop"),
-    ):
-        pytest.fail("two drivers")
+    with exclusive_driver(lock, "the-loop"):
+        assert f"process {os.getpid()} on " in refusal(lock).found
 
 
 def test_a_cancel_for_the_previous_driver_is_discarded(tmp_path: Path) -> None:
@@ -139,15 +139,10 @@ def test_a_lock_with_an_unreadable_signature_is_still_a_lock(lock: Path, driver:
     lock.write_text(content)
     assert holder(lock) is not None
     assert process_of(lock) is None
-    with pytest.raises(OperatorError, match="already has a driver"), exclusive_driver(lock, "the-loop"):
-        pytest.fail("two drivers")
+    assert refusal(lock)
 
 
 def test_a_holder_on_another_machine_is_named_and_is_no_process_of_ours(lock: Path, driver: "subprocess.Popen[str]") -> None:
     lock.write_text(json.dumps({"host": "elsewhere", "process": driver.pid, "since": "today"}))
     assert process_of(lock) is None
-    with (
-        pytest.raises(OperatorError, match=f"process {driver.pid} on elsewhere, since today"),
-        exclusive_driver(lock, "the-loop"),
-    ):
-        pytest.fail("two drivers")
+    assert f"process {driver.pid} on elsewhere, since today" in refusal(lock).found

@@ -24,7 +24,6 @@ from tests.fakes.push_receiver import (
     run_receiver,
     served_repository,
     signature_of,
-    write_repository_list,
 )
 from tests.fakes.repositories import sh
 
@@ -209,8 +208,7 @@ def test_the_action_sends_the_event_as_the_receiver_wants_it(tmp_path: Path) -> 
     event = tmp_path / "event.json"
     told = {"ref": "refs/heads/main", "before": "0" * 40, "after": "a1" * 20, "repository": {"full_name": "owner/name"}}
     event.write_text(json.dumps(told))
-    own = {"PATH": os.environ["PATH"], "HELMSMAN_HOME": str(tmp_path), "PREFECT_API_URL": "http://127.0.0.1:9/api"}
-    with run_receiver(tmp_path, write_repository_list(tmp_path, {"owner/name": "/srv/name.git"}), own) as receiver:
+    with run_receiver(tmp_path) as receiver:
         variables = {
             "GITHUB_EVENT_PATH": str(event),
             "GITHUB_RUN_ID": "1234567",

@@ -1,17 +1,20 @@
 """What a push comes to, in real repositories: the commit found, its own configuration read, own work known, one loop at most."""
 
 import json
-from datetime import UTC, datetime
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helmsman.errors import OperatorError, TransientError
+from helmsman.parsers.alignment_file import own_goal, render
+from helmsman.records.alignment import ALIGNMENT, Alignment, AlignmentQuestion
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
 from helmsman.records.triggers import Ignored, Push
+from tasks.loop.alignment_file import align_folder
 from tasks.repository.git import git, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import loop_names, read_state, replace_state, state_ref, write_state
@@ -20,12 +23,11 @@ from tasks.system.lock import exclusive_driver
 from tasks.triggers.pushes import find_repository, handle_push
 from tests.fakes.definition_files import definition_text
 from tests.fakes.push_receiver import ServedRepository, served_repository
-from tests.fakes.repositories import loop_state, sh
+from tests.fakes.repositories import NOW, loop_state, make_repository, sh, write
 from tests.integration.test_presets import SCRIBE, SHEET
 
 pytestmark = [pytest.mark.feature("D2"), pytest.mark.usefixtures("home")]
 
-NOW = datetime(2026, 11, 22, tzinfo=UTC)
 CONFIGURATION = """
 goal = "The goal of the file"
 checks = ["make test"]
@@ -47,7 +49,7 @@ def push_of(served: ServedRepository, commit: str = "", branch: str = "main", **
 
 
 def pushed(served: ServedRepository, branch: str = "main", **files: str) -> Push:
-    served.commit("change", {name.replace("__", "/"): text for name, text in files.items()} or {"notes": branch})
+    served.commit("change", files or {"notes": branch})
     served.push(f"HEAD:refs/heads/{branch}")
     return push_of(served, branch=branch)
 
@@ -290,3 +292,83 @@ def test_a_repository_that_cannot_be_reached_is_the_world_s_fault(served: Served
     sh(tmp_path / "workers", "remote", "set-url", "origin", f"file://{tmp_path}/nowhere.git")
     with pytest.raises(TransientError, match="could not be fetched"):
         handle_push(push.model_copy(update={"location": str(tmp_path / "workers")}), NOW)
+
+
+# --- the alignment file of the commit ------------------------------------------------------------------------------
+
+GOAL = "The goal of the file"
+OPEN = Alignment(
+    goal=GOAL,
+    deliverables=("a CSV export",),
+    questions=(AlignmentQuestion(question="Which separator?"),),
+)
+DONE = OPEN.model_copy(update={"questions": (), "answered": (AlignmentQuestion(question="Which separator?", answer=";"),)})
+
+
+@pytest.mark.slow
+@pytest.mark.feature("M1")
+def test_a_pushed_loop_is_told_what_its_commit_s_file_agrees_on(served: ServedRepository) -> None:
+    push = pushed(served, **{ALIGNMENT: render(DONE)})
+    pushed(served, **{ALIGNMENT: render(OPEN)})
+    goal = started(push).config.goal
+    assert (own_goal(goal), "- a CSV export" in goal, "Which separator? Answer: ;" in goal) == (GOAL, True, True)
+
+
+@pytest.mark.slow
+def test_a_pushed_loop_to_which_nobody_else_gives_a_goal_has_the_file_s(served: ServedRepository) -> None:
+    nobody = f'alignment = "docs/plan.md"\n{GOALLESS}'
+    goal = started(pushed(served, **{"helmsman.toml": nobody, "docs/plan.md": render(DONE)})).config.goal
+    assert (own_goal(goal), "- a CSV export" in goal) == (GOAL, True)
+
+
+@pytest.mark.slow
+def test_a_pushed_loop_that_is_told_to_do_without_an_alignment_starts_as_ever(served: ServedRepository) -> None:
+    files = {"helmsman.toml": 'alignment = ""' + CONFIGURATION, ALIGNMENT: render(OPEN)}
+    assert started(pushed(served, **files)).config.goal == GOAL
+
+
+@pytest.mark.slow
+@pytest.mark.feature("M1")
+@pytest.mark.parametrize(
+    ("file", "text", "why"),
+    [
+        (ALIGNMENT, render(OPEN), "1 question in ALIGNMENT.md must be answered before a loop starts"),
+        ("docs/plan.md", None, "the alignment file does not exist"),
+        ("docs", None, "docs cannot be read"),
+    ],
+)
+def test_a_file_that_holds_a_loop_holds_a_pushed_one_with_the_reason(
+    served: ServedRepository, file: str, text: str | None, why: str
+) -> None:
+    files = {file: text} if text else {}
+    push = pushed(served, **{"helmsman.toml": f'alignment = "{file}"\n{CONFIGURATION}', "docs/notes": "x", **files})
+    with pytest.raises(OperatorError) as caught:
+        handle_push(push, NOW)
+    assert why in str(caught.value)
+    assert caught.value.remedy == "fix it, and push again"
+    assert "/tmp" not in str(caught.value)
+    assert loop_names(open_repository(served.bare)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.feature("X3")
+@pytest.mark.parametrize("named", [ALIGNMENT, "linked/plan.md", "../plan.md", "/etc/hostname"])
+def test_no_alignment_file_leads_out_of_the_repository(served: ServedRepository, tmp_path: Path, named: str) -> None:
+    write(tmp_path / "outside", {"plan.md": render(DONE)})
+    (served.clone / ALIGNMENT).symlink_to(tmp_path / "outside" / "plan.md")
+    (served.clone / "linked").symlink_to(tmp_path / "outside")
+    push = pushed(served, **{"helmsman.toml": f'alignment = "{named}"\n{CONFIGURATION}'})
+    with pytest.raises(OperatorError, match=r"cannot be used|is not a regular file"):
+        handle_push(push, NOW)
+
+
+@pytest.mark.slow
+def test_every_checkout_of_a_repository_has_an_alignment_of_its_own(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "repository")
+    sh(top, "worktree", "add", "--quiet", str(tmp_path / "other"))
+    sh(top, "worktree", "add", "--quiet", "--detach", os.fsdecode(os.fsencode(tmp_path) + b"/odd \xff"))
+    places = [top, tmp_path / "other", tmp_path / os.fsdecode(b"odd \xff")]
+    folders = [align_folder(open_repository(place), ALIGNMENT) for place in places]
+    assert len({folder.root for folder in folders}) == len(places)
+    with exclusive_driver(folders[0].lock, "one"), exclusive_driver(folders[1].lock, "the other"):
+        pass

@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import socket
 import time
 from collections.abc import Callable, Generator
@@ -20,6 +19,7 @@ from helmsman.records.triggers import Push
 from tasks.triggers.deliveries import Deliveries
 from tests.fakes.processes import eventually
 from tests.fakes.push_receiver import (
+    NOWHERE,
     SECRET,
     Receiver,
     gitea_headers,
@@ -33,20 +33,12 @@ from tests.fakes.push_receiver import (
 pytestmark = pytest.mark.feature("D2", "X2")
 
 ZEROS = "0" * 40
-NOWHERE = "http://127.0.0.1:9/api"
-"""No engine: nothing that is accepted leaves the file."""
 Headers = Callable[[bytes], dict[str, str]]
 
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("receiver")
-
-
-@pytest.fixture(scope="module")
-def variables(home: Path) -> dict[str, str]:
-    own = {"PATH": os.environ["PATH"], "HOME": str(home), "HELMSMAN_HOME": str(home / "state")}
-    return {**own, "PREFECT_API_URL": NOWHERE, "PREFECT_HOME": str(home / "prefect")}
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +50,8 @@ def repos(home: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def receiver(home: Path, repos: Path, variables: dict[str, str]) -> Generator[Receiver]:
-    with run_receiver(home, repos, variables) as found:
+def receiver(home: Path, repos: Path) -> Generator[Receiver]:
+    with run_receiver(home, repos) as found:
         yield found
 
 
@@ -137,23 +129,10 @@ def test_one_message_of_the_hook_may_tell_of_several_branches(receiver: Receiver
     assert {one, other} <= set(commits(kept))
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"ref": "refs/tags/v1"}, "only pushes to branches start loops"),
-        ({"ref": "refs/heads/helmsman/a-loop"}, "the branch is Helmsman's own"),
-        ({"ref": "refs/heads/a\x1b[31mb"}, "the name of the branch or the commit is invalid"),
-        ({"after": ZEROS}, "the branch was deleted"),
-        (
-            {"ref": "refs/heads/x", "repository": {"full_name": "a/b", "html_url": "https://git.example.org/owner/narrow"}},
-            "the operator does not allow branch x",
-        ),
-    ],
-)
-def test_a_genuine_message_that_starts_nothing_is_told_why(changes: dict[str, Any], words: str, receiver: Receiver) -> None:
-    body = event(next(_commits), **changes)
+def test_a_genuine_message_that_starts_nothing_is_told_why(receiver: Receiver) -> None:
+    body = event(next(_commits), "x", repository={"full_name": "a/b", "html_url": "https://git.example.org/owner/narrow"})
     answer = send(f"{receiver.url}/github", body, github_headers(body))
-    assert (answer.status_code, answer.text) == (200, f"nothing to do: {words}\n")
+    assert (answer.status_code, answer.text) == (200, "nothing to do: the operator does not allow branch x\n")
 
 
 @pytest.mark.parametrize(("path", "headers"), [("github", github_headers), ("gitea", gitea_headers)])
@@ -174,12 +153,9 @@ def test_nothing_in_a_message_chooses_a_path(receiver: Receiver, kept: Deliverie
 # --- what is refused ----------------------------------------------------------------------------------------------
 
 
-def stale(body: bytes) -> dict[str, str]:
-    return hook_headers(body, at=time.time() - FRESH_SECONDS - 60)
-
-
-def of_the_future(body: bytes) -> dict[str, str]:
-    return hook_headers(body, at=time.time() + FRESH_SECONDS + 60)
+def at(seconds: float) -> Headers:
+    """Signed so many seconds from now."""
+    return lambda body: hook_headers(body, at=time.time() + seconds)
 
 
 def without(name: str, headers: Headers) -> Headers:
@@ -188,14 +164,6 @@ def without(name: str, headers: Headers) -> Headers:
 
 def with_(headers: Headers, **changes: str) -> Headers:
     return lambda body: {**headers(body), **{name.replace("_", "-"): value for name, value in changes.items()}}
-
-
-def by_another(body: bytes) -> dict[str, str]:
-    return github_headers(body, "another secret")
-
-
-def of_another_body(body: bytes) -> dict[str, str]:
-    return github_headers(body + b" ")
 
 
 NOT_JSON = "send application/json, not compressed"
@@ -207,16 +175,14 @@ LINES = lines("c1" * 20)
 DEEP = b'{"ref":' * 100_000
 REFUSED: dict[str, tuple[str, bytes, Headers, int, str]] = {
     "unsigned": ("github", BODY, without("x-hub-signature-256", github_headers), 401, "the message is not signed"),
-    "unsigned, gitea": ("gitea", BODY, without("x-gitea-signature", gitea_headers), 401, "the message is not signed"),
     "unsigned, git": ("git", LINES, without("x-helmsman-signature", hook_headers), 401, "the message is not signed"),
-    "another secret": ("github", BODY, by_another, 403, WRONG),
-    "another body": ("github", BODY, of_another_body, 403, WRONG),
+    "another secret": ("github", BODY, lambda body: github_headers(body, "another secret"), 403, WRONG),
+    "another body": ("github", BODY, lambda body: github_headers(body + b" "), 403, WRONG),
     "no hexadecimal": ("github", BODY, with_(github_headers, x_hub_signature_256="sha256=\u00fc"), 403, WRONG),
     "a weaker hash": ("github", BODY, with_(github_headers, x_hub_signature_256="sha1=" + "0" * 40), 403, WRONG),
     "another's signature": ("git", LINES, with_(hook_headers, x_helmsman_timestamp="1700000000"), 403, WRONG),
-    "another's delivery": ("git", LINES, with_(hook_headers, x_helmsman_delivery="delivery-9"), 403, WRONG),
-    "stale": ("git", LINES, stale, 409, "the message is too old, or the clocks differ"),
-    "of the future": ("git", LINES, of_the_future, 409, "the message is too old, or the clocks differ"),
+    "stale": ("git", LINES, at(-FRESH_SECONDS - 60), 409, "the message is too old, or the clocks differ"),
+    "of the future": ("git", LINES, at(FRESH_SECONDS + 60), 409, "the message is too old, or the clocks differ"),
     "oversized": ("github", b" " * (LARGEST_BODY + 1), github_headers, 413, "the message is too large"),
     "malformed": ("github", b'{"ref": 5', github_headers, 400, "the message has no event type"),
     "nested for ever": ("github", DEEP, github_headers, 400, "the message has no event type"),
@@ -286,14 +252,13 @@ def test_no_secret_and_no_body_is_in_the_log(receiver: Receiver) -> None:
 
 
 @pytest.mark.slow
-def test_accepted_events_survive_a_kill(tmp_path: Path, repos: Path, variables: dict[str, str]) -> None:
-    own = {**variables, "HELMSMAN_HOME": str(tmp_path / "state")}
+def test_accepted_events_survive_a_kill(tmp_path: Path) -> None:
     commit = next(_commits)
     body = event(commit)
-    with run_receiver(tmp_path, repos, own) as first:
+    with run_receiver(tmp_path) as first:
         assert send(f"{first.url}/github", body, github_headers(body)).status_code == 202
         first.kill()
-    with run_receiver(tmp_path, repos, own) as second:
+    with run_receiver(tmp_path) as second:
         assert send(f"{second.url}/github", body, github_headers(body)).status_code == 200
         assert eventually(lambda: "events are delayed: the engine cannot be reached" in second.log.read_text(), 60)
     assert commits(Deliveries(tmp_path / "state" / "receiver" / "deliveries.sqlite")) == [commit]

@@ -1,7 +1,6 @@
 """The receiver under generated requests, inside and outside of its OpenAPI description."""
 
 import json
-import os
 import socket
 from collections.abc import Callable, Generator
 from pathlib import Path
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 
 from deployments.receiver import SENDERS
-from tests.fakes.push_receiver import Receiver, gitea_headers, github_headers, hook_headers, run_receiver, write_repository_list
+from tests.fakes.push_receiver import Receiver, gitea_headers, github_headers, hook_headers, run_receiver
 from tools.receiver_openapi import FILE, openapi_document
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D2", "X2"), pytest.mark.xdist_group("fuzzed receiver")]
@@ -37,10 +36,7 @@ SOME = settings(
 
 @pytest.fixture(scope="module")
 def receiver(tmp_path_factory: pytest.TempPathFactory) -> Generator[Receiver]:
-    home = tmp_path_factory.mktemp("fuzzed")
-    own = {"PATH": os.environ["PATH"], "HOME": str(home), "HELMSMAN_HOME": str(home / "state")}
-    variables = {**own, "PREFECT_API_URL": "http://127.0.0.1:9/api", "PREFECT_HOME": str(home / "prefect")}
-    with run_receiver(home, write_repository_list(home, {"owner/name": "/srv/name.git"}), variables) as found:
+    with run_receiver(tmp_path_factory.mktemp("fuzzed")) as found:
         yield found
         log = found.log.read_text()
         assert "Traceback" not in log

@@ -19,21 +19,12 @@ from tasks.repository.git import git, open_repository
 from tasks.repository.worktree import Worktree
 from tasks.sandbox.enter import Agent, Command, agent_sandbox
 from tasks.system.process import never_stop
-from tests.fakes.sandbox_scene import BRANCH, SandboxScene, make_scene
+from tests.fakes.sandbox_scene import AS_ADA, BRANCH, SandboxScene, scene
 
+__all__ = ["scene"]
 pytestmark = [pytest.mark.slow, pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
 
 CHECKS_TOO = SandboxConfig(kind="bubblewrap")
-AS_ADA = "git config user.name Ada; git config user.email ada@example.com;"
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> SandboxScene:
-    return make_scene(tmp_path)
-
-
-def subjects(scene: SandboxScene, revision: str = BRANCH) -> list[str]:
-    return git(scene.repository, "log", "--format=%s", revision).splitlines()
 
 
 def status(scene: SandboxScene) -> str:
@@ -44,10 +35,10 @@ def test_commits_come_home_with_branch_head_and_index(scene: SandboxScene) -> No
     git(scene.worktree, "config", "user.name", "Ada")
     git(scene.worktree, "config", "user.email", "ada@example.com")
     ended = scene.inside("echo 2 > app.py; git commit -qam two; git mv app.py b.py; git commit -qm three; git log --format=%an")
-    assert ended.head == "Ada\nAda\nHelmsman\n"
-    assert subjects(scene) == ["start"]
+    assert ended.head == "Ada\nAda\nSomebody\n"
+    assert scene.subjects() == ["start"]
     scene.import_commits()
-    assert subjects(scene) == ["three", "two", "start"]
+    assert scene.subjects() == ["three", "two", "start"]
     assert status(scene) == f"## {BRANCH}\n"
     git(scene.repository, "fsck", "--full", "--strict")
     assert not (scene.folder.root / "sandbox" / "git").exists()
@@ -60,7 +51,7 @@ def test_what_was_packed_or_is_on_another_branch_comes_home_too(scene: SandboxSc
     )
     scene.inside(script)
     scene.import_commits()
-    assert (subjects(scene), subjects(scene, "HEAD")) == (["two", "start"], ["start"])
+    assert (scene.subjects(), scene.subjects("HEAD")) == (["two", "start"], ["start"])
     assert git(scene.worktree, "rev-parse", "HEAD^{commit}") != git(scene.repository, "rev-parse", "main")
     assert git(scene.worktree, "log", "-1", "--format=%s").strip() == "three"
 
@@ -105,7 +96,7 @@ BROKEN = {
 def test_what_is_not_whole_is_left_and_nothing_of_it_runs(scene: SandboxScene, script: str) -> None:
     scene.inside("echo kept > file; " + script.replace("{root}", str(scene.root)))
     scene.import_commits()
-    assert set(subjects(scene)) <= {"start"}
+    assert set(scene.subjects()) <= {"start"}
     assert (scene.worktree / "file").read_text() == "kept\n"
     assert git(scene.worktree, "symbolic-ref", "HEAD").strip() == f"refs/heads/{BRANCH}"
     git(scene.repository, "fsck", "--full")
@@ -231,9 +222,9 @@ def test_at_a_stop_a_check_sees_what_the_agent_has_committed_in_its_box(
         scene.run(boxed, 30)
         sees = "git diff --exit-code HEAD && grep -q 2 app.py"
         assert stopped(scene, sees).why == "every check that ran passes"
-    assert subjects(scene) == ["start"]
+    assert scene.subjects() == ["start"]
     scene.import_commits()
-    assert subjects(scene) == ["two", "start"]
+    assert scene.subjects() == ["two", "start"]
 
 
 PLANTED = {

@@ -13,20 +13,10 @@ from tasks.repository.loop_context import LoopContext
 from tasks.sandbox import own_git
 from tasks.sandbox.enter import import_agent_work
 from tests.fakes.repositories import loop_state, sh
-from tests.fakes.sandbox_scene import BRANCH, SandboxScene, make_scene
+from tests.fakes.sandbox_scene import AS_ADA, BRANCH, SandboxScene, scene
 
+__all__ = ["scene"]
 pytestmark = [pytest.mark.needs("bubblewrap"), pytest.mark.feature("D5")]
-
-AS_ADA = "git config user.name Ada; git config user.email ada@example.com;"
-
-
-@pytest.fixture
-def scene(tmp_path: Path) -> SandboxScene:
-    return make_scene(tmp_path)
-
-
-def subjects(scene: SandboxScene) -> list[str]:
-    return git(scene.repository, "log", "--format=%s", BRANCH).splitlines()
 
 
 def kept(scene: SandboxScene) -> list[str]:
@@ -58,7 +48,7 @@ def test_another_repository_that_links_lead_to_is_not_brought(scene: SandboxScen
     )
     scene.inside(f"cd $(git rev-parse --git-dir); {refs}; cd objects; {links}")
     scene.import_commits()
-    assert subjects(scene) == ["start"]
+    assert scene.subjects() == ["start"]
     with pytest.raises(GitError):
         git(scene.repository, "cat-file", "-e", tip)
     assert kept(scene) == ["left-1"]
@@ -83,14 +73,14 @@ def test_what_the_world_hinders_waits_and_is_taken_over_later(
             scene.import_commits()
     assert str(scene.folder.root) in caught.value.remedy
     scene.import_commits()
-    assert (subjects(scene), kept(scene)) == (["two", "start"], [])
+    assert (scene.subjects(), kept(scene)) == (["two", "start"], [])
 
 
 def test_a_name_of_another_branch_hinders_nothing_whatever_it_holds(scene: SandboxScene) -> None:
     sh(scene.repository, "branch", "a\u2028b")
     scene.inside(AS_ADA + "echo 2 > app.py; git commit -qam two")
     scene.import_commits()
-    assert (subjects(scene), kept(scene)) == (["two", "start"], [])
+    assert (scene.subjects(), kept(scene)) == (["two", "start"], [])
 
 
 def _failing(code: int, words: str) -> Callable[..., bytes]:
@@ -109,7 +99,7 @@ def test_what_is_whole_is_taken_though_head_is_not_and_the_rest_is_kept(
 ) -> None:
     scene.inside(AS_ADA + f"echo 2 > app.py; git commit -qam two; echo {'1' * 40} > $(git rev-parse --git-dir)/HEAD")
     scene.import_commits()
-    assert (subjects(scene), kept(scene)) == (["two", "start"], ["left-1"])
+    assert (scene.subjects(), kept(scene)) == (["two", "start"], ["left-1"])
     assert "left-1" in caplog.text
 
 
@@ -121,7 +111,7 @@ def test_locks_that_a_killed_driver_left_are_not_in_the_way(scene: SandboxScene)
     repository = open_repository(scene.repository)
     state = loop_state(git(scene.repository, "rev-parse", "main").strip(), branch=BRANCH)
     import_agent_work(LoopContext(repository, scene.worktree, scene.folder), state)
-    assert (subjects(scene), kept(scene)) == (["two", "start"], [])
+    assert (scene.subjects(), kept(scene)) == (["two", "start"], [])
     assert git(scene.worktree, "status", "--short") == ""
 
 
@@ -140,7 +130,7 @@ def test_a_driver_killed_while_it_clears_up_does_not_take_the_branch_back(
         with pytest.raises(KeyboardInterrupt):
             scene.import_commits()
     scene.import_commits()
-    assert subjects(scene) == ["two", "start"]
+    assert scene.subjects() == ["two", "start"]
 
 
 def test_a_branch_that_was_left_for_another_is_taken_over_by_head(scene: SandboxScene) -> None:

@@ -19,8 +19,9 @@ from helmsman.sandbox import Reach
 from tasks.sandbox.login import login_mounts
 from tasks.sandbox.proxy import MOST_REPORTED, Upstream, sockets, upstream_of
 from tasks.system.journal import listening
-from tests.fakes.sandbox_scene import SandboxScene, make_scene
+from tests.fakes.sandbox_scene import SandboxScene, scene
 
+__all__ = ["scene"]
 pytestmark = pytest.mark.feature("D5")
 
 
@@ -156,8 +157,7 @@ def test_a_proxy_of_another_kind_is_refused() -> None:
 
 
 @pytest.mark.needs("bubblewrap")
-def test_hooks_and_proxy_answer_inside_at_their_ports_and_nothing_else_does(tmp_path: Path) -> None:
-    scene = make_scene(tmp_path)
+def test_hooks_and_proxy_answer_inside_at_their_ports_and_nothing_else_does(scene: SandboxScene) -> None:
     config = SandboxConfig(kind="bubblewrap", hosts=("model.example",))
     ask = "import socket; c = socket.create_connection(('127.0.0.1', {}), 5); c.sendall({}); print(c.recv(99)[:12])"
     with echoing() as hooks, echoing() as other:
@@ -172,11 +172,11 @@ def test_hooks_and_proxy_answer_inside_at_their_ports_and_nothing_else_does(tmp_
 
 
 @pytest.mark.needs("bubblewrap")
-def test_a_port_of_this_machine_that_is_named_is_reached_inside(tmp_path: Path) -> None:
+def test_a_port_of_this_machine_that_is_named_is_reached_inside(scene: SandboxScene) -> None:
     with echoing() as port:
         config = SandboxConfig(kind="bubblewrap", hosts=("model.example", f"localhost:{port}"))
         ask = f"import socket; c = socket.create_connection(('localhost', {port}), 5); c.sendall(b'hello'); print(c.recv(99))"
-        assert make_scene(tmp_path).python(ask, config=config).head == "b'hello'\n"
+        assert scene.python(ask, config=config).head == "b'hello'\n"
 
 
 def shell(text: str) -> str:
@@ -203,8 +203,9 @@ def logged_in(scene: SandboxScene) -> Path:
         ("", False),
     ],
 )
-def test_a_login_that_was_renewed_is_given_back_and_nothing_else(tmp_path: Path, written: str, kept: bool) -> None:
-    scene = make_scene(tmp_path)
+def test_a_login_that_was_renewed_is_given_back_and_nothing_else(
+    scene: SandboxScene, tmp_path: Path, written: str, kept: bool
+) -> None:
     real, private = logged_in(scene), tmp_path / "private"
     with login_mounts(private, {"HOME": str(scene.home)}, renewed=True) as (folder, credentials):
         assert Path(credentials.source).stat().st_mode & 0o077 == 0
@@ -217,8 +218,7 @@ def test_a_login_that_was_renewed_is_given_back_and_nothing_else(tmp_path: Path,
 RENEWED = json.dumps({"claudeAiOauth": {"accessToken": "b", "expiresAt": 2}})
 
 
-def test_a_login_that_was_renewed_before_an_interrupt_is_not_lost(tmp_path: Path) -> None:
-    scene = make_scene(tmp_path)
+def test_a_login_that_was_renewed_before_an_interrupt_is_not_lost(scene: SandboxScene, tmp_path: Path) -> None:
     real = logged_in(scene)
 
     def interrupted() -> None:
@@ -234,9 +234,8 @@ def test_a_login_that_was_renewed_before_an_interrupt_is_not_lost(tmp_path: Path
 
 @pytest.mark.parametrize("meanwhile", [None, json.dumps({"claudeAiOauth": {"accessToken": "c", "expiresAt": 3}})])
 def test_one_that_was_renewed_before_the_driver_was_killed_is_given_back_at_the_next_call(
-    tmp_path: Path, meanwhile: str | None
+    scene: SandboxScene, tmp_path: Path, meanwhile: str | None
 ) -> None:
-    scene = make_scene(tmp_path)
     real, login = logged_in(scene), partial(login_mounts, tmp_path / "private", {"HOME": str(scene.home)}, renewed=True)
     killed = login()
     _, credentials = killed.__enter__()
@@ -252,8 +251,7 @@ def test_one_that_was_renewed_before_the_driver_was_killed_is_given_back_at_the_
 
 
 @pytest.mark.needs("bubblewrap")
-def test_a_login_that_is_to_be_read_only_stays_whatever_is_written(tmp_path: Path) -> None:
-    scene = make_scene(tmp_path)
+def test_a_login_that_is_to_be_read_only_stays_whatever_is_written(scene: SandboxScene, tmp_path: Path) -> None:
     real = logged_in(scene)
     config = SandboxConfig(kind="bubblewrap", network="off", login="read")
     script = f"cat ~/.claude/.credentials.json; echo '{RENEWED}' > ~/.claude/.credentials.json"
@@ -265,8 +263,7 @@ def test_a_login_that_is_to_be_read_only_stays_whatever_is_written(tmp_path: Pat
 
 
 @pytest.mark.needs("bubblewrap")
-def test_of_the_agent_s_own_folder_only_the_login_is_given_and_what_it_plants_there_stays_inside(tmp_path: Path) -> None:
-    scene = make_scene(tmp_path)
+def test_of_the_agent_s_own_folder_only_the_login_is_given_and_what_it_plants_there_stays_inside(scene: SandboxScene) -> None:
     real = logged_in(scene)
     (real.parent / "settings.json").write_text("{}")
     first = scene.inside("ls -A ~/.claude; cat ~/.claude/.credentials.json; echo x > ~/.claude/settings.json", claude=True)

@@ -1,6 +1,8 @@
-"""Calls that resume a session: read back from disk, and repeated without a session that no longer exists."""
+"""Calls that were interrupted or resume a session: read back from disk, and repeated without a session that is gone."""
 
 import json
+import os
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +55,25 @@ def test_a_recorded_call_is_read_back_unchanged(tmp_path: Path) -> None:
     assert not folder.transcript.exists()
 
 
-def test_an_interrupted_call_is_charged_its_own_messages_only(tmp_path: Path) -> None:
-    found = interrupted_call(interrupted(tmp_path, "sigkill"))
+@pytest.mark.parametrize(("more", "seconds"), [(90, 90), (-60, 0)], ids=["as ever", "the clock was set back"])
+def test_a_killed_call_is_charged_its_own_known_tokens_and_its_time(tmp_path: Path, more: float, seconds: float) -> None:
+    call = interrupted(tmp_path, "sigkill")
+    os.utime(call.started, (1000, 1000))
+    os.utime(call.transcript, (1000 + more, 1000 + more))
+    found = interrupted_call(call)
     assert found
+    assert (found.start, found.ended_at - found.started_at) == ("b" * 40, timedelta(seconds=seconds))
     assert found.usage == replay("sigkill", -9).usage
+    assert found.usage.tokens > 0
+
+
+def test_a_call_killed_before_any_output_used_nothing_and_one_with_a_result_was_not_interrupted(tmp_path: Path) -> None:
+    call = interrupted(tmp_path, "success")
+    assert interrupted_call(call) is None
+    call.transcript.unlink()
+    found = interrupted_call(call)
+    assert found
+    assert (found.ended_at, found.usage.tokens) == (found.started_at, 0)
 
 
 def test_a_transcript_of_a_discarded_call_is_no_call(tmp_path: Path) -> None:

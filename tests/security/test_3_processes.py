@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -24,7 +23,7 @@ from tasks.system.process import ProcessResult, end_tagged, run
 from tasks.system.supervised import cgroups, end_cgroup, make_cgroup, still_alive
 from tests.fakes.command_line import read_object, scripted_command_line
 from tests.fakes.prefect_server import PrefectServer
-from tests.fakes.processes import ENV, eventually, run_driver, sleeper, sleeping_pids, start_driver, tagged_pids, unique_tag
+from tests.fakes.processes import ENV, eventually, run_driver, sleeper, sleeping_pids, start_driver, tagged_pids
 from tests.fakes.repositories import make_repository
 
 pytestmark = pytest.mark.feature("E5")
@@ -50,18 +49,6 @@ FREEZER = Path("/sys/fs/cgroup/freezer")
 MADE = make_cgroup("test")
 end_cgroup(MADE)
 CGROUP = MADE is not None
-
-
-@pytest.fixture(scope="module")
-def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with PrefectServer.running(tmp_path_factory.mktemp("prefect-server")) as server:
-        yield server.url
-
-
-@pytest.fixture
-def tag() -> Iterator[str]:
-    with unique_tag() as tag:
-        yield tag
 
 
 def sh(script: str, tag: str, tmp_path: Path, *, grace: float = 1) -> ProcessResult:
@@ -183,12 +170,12 @@ def test_a_process_that_cannot_be_ended_is_named(tag: str, tmp_path: Path) -> No
 @pytest.mark.slow
 @pytest.mark.feature("V18")
 @pytest.mark.timeout(300)
-def test_a_daemon_that_swaps_a_file_while_the_checks_run_completes_no_loop(tmp_path: Path, engine_url: str) -> None:
+def test_a_daemon_that_swaps_a_file_while_the_checks_run_completes_no_loop(tmp_path: Path, engine: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"app.py": "answer = 0\n"})
     swap = "while sleep 0.01; do test -e $0/checking && echo 'answer = 42' > $0/app.py; done"
     daemon = f'setsid env -i /bin/sh -c "{swap.replace("$", chr(92) + "$")}" "$PWD" >/dev/null 2>&1 &'
     work = call(bash("echo 'answer = 41' > app.py; git commit -q -a -m 'Answer'"), bash(daemon))
-    with scripted_command_line(tmp_path, engine_url, by_call([[work, say("<promise>COMPLETE</promise>")]])) as helmsman:
+    with scripted_command_line(tmp_path, engine.url, by_call([[work, say("<promise>COMPLETE</promise>")]])) as helmsman:
         check = "touch checking; for i in $(seq 100); do grep -q 42 app.py && exit; sleep 0.02; done; false"
         run = helmsman.run_loop(
             "Give the answer", "--check", check, "--max-iterations", "1", "--set", "steering.hooks=false", "--json"

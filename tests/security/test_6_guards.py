@@ -12,6 +12,7 @@ from deployments.demo_model import Turn, bash, by_call, call, say
 from helmsman.guardrails import Allow, Deny, Judgement, Rules, Session, ToolCall, evaluate
 from helmsman.guardrails.rules import table
 from helmsman.records.iteration import IterationRecord
+from tasks.agents.hooks import TOKEN
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_records
@@ -99,10 +100,11 @@ def test_guard_rails_that_fall_silent_in_mid_session_are_reported(tmp_path: Path
 
 
 @pytest.mark.feature("X7")
+@pytest.mark.parametrize("settings", [{"disableAllHooks": True}, {"env": {TOKEN: "mine"}}], ids=["no hooks", "another token"])
 def test_guard_rails_that_never_begin_to_act_stop_the_loop_before_it_works_unguarded(
-    tmp_path: Path, engine: PrefectServer
+    tmp_path: Path, engine: PrefectServer, settings: dict[str, object]
 ) -> None:
-    make_repository(tmp_path / "repository", {".claude/settings.json": json.dumps({"disableAllHooks": True})})
+    make_repository(tmp_path / "repository", {".claude/settings.json": json.dumps(settings)})
     with scripted_command_line(tmp_path, engine.url, by_call([[call(bash("sleep 5; touch worked")), say("Done.")]])) as helmsman:
         helmsman.run("trust", "--yes", "--repo", helmsman.repository)
         told = helmsman.run_loop("g", "--check", "true", "--json")

@@ -1,6 +1,5 @@
 """Smaller promises: the webhook receiver answers whoever else is connected."""
 
-import os
 import socket
 import time
 from collections.abc import Generator
@@ -10,7 +9,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.fakes.push_receiver import Receiver, hook_headers, run_receiver, write_repository_list
+from tests.fakes.push_receiver import Receiver, hook_headers, run_receiver
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -24,9 +23,7 @@ SAID = {"nothing": b"", "headers that do not end": BEGUN, "a body that does not 
 
 @pytest.fixture
 def receiver(tmp_path: Path) -> Generator[Receiver]:
-    own = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "HELMSMAN_HOME": str(tmp_path / "state")}
-    variables = {**own, "PREFECT_API_URL": "http://127.0.0.1:9/api", "PREFECT_HOME": str(tmp_path / "prefect")}
-    with run_receiver(tmp_path, write_repository_list(tmp_path, {"owner/name": "/srv/name.git"}), variables) as found:
+    with run_receiver(tmp_path) as found:
         yield found
 
 

@@ -27,26 +27,15 @@ def fails(name: str = "pytest", tests: int = 0, **fields: Any) -> CheckResult:
     return check(passed=False, name=name, command=name, counts=counts, **fields)
 
 
-def stop_attempt(
-    *results: CheckResult,
-    before: Sequence[StopAttempt] = (),
-    active: bool = False,
-    full: bool = False,
-    hindrance: str = "",
-) -> StopAttempt:
-    why = allow_stop(before, active=active, full=full)
-    return judge_stop(results, why or hindrance, 1.23456)
+def stop_attempt(*results: CheckResult, before: Sequence[StopAttempt] = ()) -> StopAttempt:
+    return judge_stop(results, allow_stop(before, active=bool(before), full=False), 1.23456)
 
 
-def session(*rounds: Sequence[CheckResult], active: bool = True) -> list[StopAttempt]:
-    """One attempt to end after the other, whatever comes of each."""
+def blocked(*rounds: CheckResult) -> list[bool]:
+    """Of one attempt to end after the other, whatever comes of each."""
     attempts: list[StopAttempt] = []
-    for number, results in enumerate(rounds):
-        attempts.append(stop_attempt(*results, before=attempts, active=active and number > 0))
-    return attempts
-
-
-def blocked(attempts: Sequence[StopAttempt]) -> list[bool]:
+    for result in rounds:
+        attempts.append(stop_attempt(result, before=attempts))
     return [attempt.blocked for attempt in attempts]
 
 
@@ -71,22 +60,9 @@ def test_a_stop_is_allowed_if_no_check_that_ran_fails() -> None:
         assert (attempt.blocked, attempt.why, attempt.failing) == (False, why, ()), case
 
 
-@pytest.mark.parametrize(
-    ("given", "why"),
-    [
-        ({"active": True}, "another hook blocks the stop"),
-        ({"full": True}, "its context is full; a new session is better"),
-    ],
-    ids=["another hook", "full"],
-)
-def test_some_reasons_allow_a_stop_without_checks(given: dict[str, Any], why: str) -> None:
-    attempt = stop_attempt(fails(), **given)
-    assert (attempt.blocked, attempt.why, attempt.failing) == (False, why, ("pytest",))
-
-
 def test_a_stop_is_blocked_at_most_twice() -> None:
-    assert blocked(session(*[[fails(tests=3)]] * 30)) == [True] * STOP_BLOCKS + [False] * 28
-    assert blocked(session(*[[fails(tests=tests)] for tests in (9, 8, 7, 6)])) == [True, True, False, False]
+    assert blocked(*[fails(tests=3)] * 30) == [True] * STOP_BLOCKS + [False] * 28
+    assert blocked(*[fails(tests=tests) for tests in (9, 8, 7, 6)]) == [True, True, False, False]
 
 
 # what it is told ------------------------------------------------------------------------------------------------------
