@@ -116,6 +116,8 @@ class TrustedRun(Record):
     put_back: tuple[str, ...] = ()
     """Paths that were restored to their state at the start, 200 at most; empty if nothing protected changed, and then there was
     no run."""
+    data: tuple[str, ...] = ()
+    """Those of them that are no tests by their names: data that, as far as text tells, only tests or programs of checks read."""
     report: CheckReport | None = None
 
 

@@ -23,7 +23,7 @@ from helmsman.records.control import MOST_NAMES, IterationSummary
 from helmsman.records.verification import MOST_CASES, Case, Consequence, OutcomeName, OutcomeTable
 from helmsman.texts import plural
 from helmsman.verify.commands import path_in_repository, simple_commands
-from helmsman.verify.findings import Spot, finding
+from helmsman.verify.findings import Spot, finding, join_some
 from helmsman.verify.new_tests import is_name_of_file, names_in_file
 from helmsman.verify.touched import ChangedPaths
 
@@ -277,15 +277,19 @@ def weigh_changes(table: OutcomeTable, own: CheckReport, copy: TrustedRun, goal:
     """Apply goal and configuration to changed tests in the table. Cases of a failing check are only reported."""
     failing = {result.name for result in own.failures}
     cases = (
-        _weigh_case(case, failing, copy.put_back, goal, config)
-        if {"CHANGED", "asks"} & {case.outcome, case.consequence}
-        else case
+        _weigh_case(case, failing, copy, goal, config) if {"CHANGED", "asks"} & {case.outcome, case.consequence} else case
         for case in table.cases
     )
     return table.model_copy(update={"cases": tuple(cases)})
 
 
-def _weigh_case(case: Case, failing: Collection[str], files: Sequence[str], goal: str, config: InvariantsConfig) -> Case:
+def _weigh_case(case: Case, failing: Collection[str], copy: TrustedRun, goal: str, config: InvariantsConfig) -> Case:
+    files = copy.put_back
+    if copy.data and case.consequence == "fails":  # other programs may read it as well
+        why = f"fails with the original {join_some([clean(path) for path in copy.data])}, which only the checks seem to read"
+        case = case.model_copy(update={"consequence": "asks", "why": why})
+        if all(basename(path) in goal for path in copy.data):
+            return _permit(case, "the goal names it")
     # a file that no longer loads is not a red test: the interface may have had to change
     if any(is_name_of_file(case.name, path) for path in files):
         case = case.model_copy(update={"consequence": "asks", "why": "does not load on the new source in its original form"})

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import is_only_tests, is_test_file, is_test_support
+from helmsman.parsers.source import is_only_tests, is_test_file, is_test_support, language_of
 from helmsman.toml_text import load_bundled, parse_toml
 from helmsman.verify.commands import path_in_repository, scripts_run_by, simple_commands
 
@@ -23,6 +23,9 @@ def file_roles() -> Mapping[str, Any]:
 
 Read = Callable[[str], str]  # returns a file's text by path; empty if it is missing or not read
 
+FindText = Callable[[str], Collection[str]]  # returns the files in which an extended regular expression of POSIX matches
+
+_MOST_DATA = 50  # data files in one change: each costs a search
 _TEST_SCRIPTS = ("scripts.pre", "scripts.post")
 _BLANKS = re.compile(r"(?<=\S)[^\S\n]{2,}")  # the INI parser takes quadratic time for them
 _MAKEFILES = frozenset({"GNUmakefile", "makefile", "Makefile"})
@@ -40,26 +43,36 @@ class ChangedPaths(NamedTuple):
     support: tuple[str, ...] = ()  # fixtures, data and helpers of tests
     settings: tuple[str, ...] = ()
     """Configuration of runners and checkers, and files that the check commands run."""
+    data: tuple[str, ...] = ()  # data that tests, or programs that the checks run, name and no source does
     source: tuple[str, ...] = ()  # everything else
 
     @property
     def judging(self) -> tuple[str, ...]:
         """Paths that decide whether the work is right."""
-        return (*self.tests, *self.support, *self.settings)
+        return (*self.tests, *self.support, *self.settings, *self.data)
 
 
 def classify_changes(
-    changed: Iterable[str], commands: Iterable[str], before: Read, after: Read, collected: Collection[str] = ()
+    changed: Iterable[str],
+    commands: Iterable[str],
+    before: Read,
+    after: Read,
+    collected: Collection[str] = (),
+    find_text: FindText = lambda _: (),
 ) -> ChangedPaths:
     """Classify changed paths. `before` and `after`: read files with recipes or settings, at the start and now.
 
-    `collected`: files with tests in the runner's report at the start, although they are not named like tests.
+    `collected`: files with tests in the runner's report at the start, although they are not named like tests. `find_text`:
+    search the files of the start.
     """
     run = frozenset(files_run(commands, before))
-    by_role: dict[str, list[str]] = {"tests": [], "support": [], "settings": [], "source": []}
+    by_role: dict[str, list[str]] = {"tests": [], "support": [], "settings": [], "data": [], "source": []}
     for path in changed:
         is_test = path in collected and is_only_tests(path, before(path))
-        by_role["tests" if is_test else _role_of(path, run, before, after)].append(path)
+        role = "tests" if is_test else _role_of(path, run, before, after)
+        if role == "source" and len(by_role["data"]) < _MOST_DATA and before(path) and _is_data_of_checks(path, run, find_text):
+            role = "data"
+        by_role[role].append(path)
     return ChangedPaths(**{kind: tuple(paths) for kind, paths in by_role.items()})
 
 
@@ -104,6 +117,27 @@ def _role_of(path: str, run: Collection[str], before: Read, after: Read) -> str:
     if path in run or is_settings(path):
         return "settings"
     return "support" if is_test_support(path) else "source"
+
+
+def _is_data_of_checks(path: str, run: Collection[str], find_text: FindText) -> bool:
+    """Whether tests or programs of the checks name a data file or its folder, and no source does.
+
+    A glob for its suffix in a source counts as naming it.
+    """
+    folders, _, name = path.rpartition("/")
+    stem, _, suffix = name.rpartition(".")
+    if not stem or suffix not in file_roles()["data"]:
+        return False
+    file, folder, stem = map(_escape, (name, folders.rpartition("/")[2], stem))
+    quoted = [rf"""(^|[^A-Za-z0-9_.-]){file}($|[^A-Za-z0-9_-])""", *([rf"""["'/.]{folder}["'/.]"""] if folder else [])]
+    naming = find_text("|".join((*quoted, rf"""["']{stem}["']""", rf"[*][.]{suffix}")))
+    judging = {other for other in naming if other in run or is_test_file(other) or is_test_support(other)}
+    return bool(judging) and not any(language_of(other) for other in naming if other not in judging)
+
+
+def _escape(text: str) -> str:
+    """For an extended regular expression of POSIX."""
+    return re.sub(r"[][.^$*+?(){}|\\]", r"\\\g<0>", text)
 
 
 _FOLDERS = frozenset({"-C", "--directory", "--prefix", "--cwd", "--dir"})

@@ -248,9 +248,8 @@ def _test_reasons(runs: Runs) -> Iterator[Reason]:
         yield _inconclusive("cannot_fail", describe_unexercised(runs.unexercised), remedy)
     if cases := runs.table.of("asks"):
         remedy = "have a judge review it (--goal TEXT or --rubric FILE), or say in the goal that these tests change"
-        yield _inconclusive(
-            "expectations", f"tests of the base fail on the head's source, or no longer run: {_join_case_names(cases)}", remedy
-        )
+        by_why = {case.why: [other for other in cases if other.why == case.why] for case in cases}
+        yield _inconclusive("expectations", "; ".join(f"{_join_case_names(some)}: {why}" for why, some in by_why.items()), remedy)
     if runs.test_asked_for and not (runs.unchanged or runs.head.failures or runs.table.new_test_proves):
         yield _inconclusive("no_new_test", NO_NEW_TEST, "add a test that fails without the change")
     if runs.looked_up:
@@ -279,7 +278,8 @@ def _unproven_reasons(runs: Runs) -> Iterator[Reason]:
     decided = runs.table.of("proves", "fails")
     if runs.unchanged or runs.head.failures or judged or decided:
         return
-    silent = [result.name for result in runs.base.failures if not run_cases(result, result.name).ended]
+    runs_of_base = {result.name: run_cases(result, result.name) for result in runs.base.failures}
+    silent = [name for name, run in runs_of_base.items() if not (run.ended or run.failing)]
     if silent:
         yield _inconclusive("base_unknown", f"the base's result is unknown: {join_some(silent)} did not finish there")
     elif any(case.outcome == "CHANGED" for case in runs.table.cases):

@@ -75,7 +75,12 @@ class Range:
         commands = [check.command for check in self.config.checks]
         common = self.repository.common
         return classify_changes(
-            self.changed, commands, _reader(common, self._files_of_start), _reader(common, now), self.collected
+            self.changed,
+            commands,
+            _reader(common, self._files_of_start),
+            _reader(common, now),
+            self.collected,
+            lambda pattern: paths_with(common, self.base, pattern),
         )
 
     @cached_property
@@ -89,7 +94,8 @@ class Range:
     def tests_of_the_work(self) -> Entries:
         """Entries of the work for the tests that it adds or changes."""
         existing = [path for path, (_, after) in self.changed.items() if not after.startswith(MISSING)]
-        return {path: self.changed[path][1] for path in select_overlay(existing, self.config)}
+        chosen = dict.fromkeys((*select_overlay(existing, self.config), *set(existing).intersection(self.kinds.data)))
+        return {path: self.changed[path][1] for path in chosen}
 
     @cached_property
     def runs_doctests(self) -> bool:
@@ -177,7 +183,8 @@ def run_trusted(work: Range, tree: str, run: Run) -> TrustedRun:
     config = _with_titles(work.config, "tests of the start")
     report = run(Target(work.commit, tree, config, tuple(overlay.values())))
     results = (result.model_copy(update={"name": check.title}) for result, check in zip(report.results, checks, strict=True))
-    return TrustedRun(put_back=reverted_paths(overlay), report=report.model_copy(update={"results": tuple(results)}))
+    data = reverted_paths(path for path in overlay if path in work.kinds.data)
+    return TrustedRun(put_back=reverted_paths(overlay), data=data, report=report.model_copy(update={"results": tuple(results)}))
 
 
 def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> StartRun:

@@ -64,6 +64,16 @@ def test_nothing_runs_unless_a_trusted_file_changed(work: LoopWork) -> None:
     assert (copy.put_back, finding.path) == (("answer",), "answer")
 
 
+def test_data_that_only_the_check_reads_is_restored(tmp_path: Path) -> None:
+    files = {"check.sh": "test $(cat size) -le $(cat limits.txt)\n", "size": "9\n", "limits.txt": "1\n", "other.txt": "1\n"}
+    work = start_loop(make_repository(tmp_path / "top", files), tmp_path / "tree")
+    commit(work.path, "cheat", {"limits.txt": "10\n", "other.txt": "2\n"})
+    copy, found = judged(work, "sh check.sh")
+    assert (copy.put_back, copy.data, found) == (("limits.txt",), ("limits.txt",), [])
+    assert copy.report is not None
+    assert not copy.report.passed
+
+
 def test_files_of_every_type_are_restored(work: LoopWork) -> None:
     """A folder where a file was, a file where a folder was, a link, a lost bit, a name that is no text."""
     write(work.path, {"answer": "42\n"})
