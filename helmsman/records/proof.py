@@ -66,7 +66,7 @@ class SinceStart(Record):
     not_altered: tuple[str, ...] = ()
     """Tests that turned green in which no value could be changed, or which did not run with other values."""
     unexercised: tuple[str, ...] | None = None
-    """New tests that alone prove the change, and also pass if the changed functions raise an error; None if that did not run."""
+    """New tests that alone prove the change, and also pass with stubs for the changed functions; None if that did not run."""
     mutants: Mutants | None = None
 
 

@@ -57,7 +57,7 @@ class Runs:
     """Tests that turned green, or checks that name none, that still pass with other values; None if no value could be changed."""
     not_altered: Sequence[str] = ()  # tests that turned green of which that run shows nothing
     unexercised: Sequence[str] | None = None
-    """New tests that alone prove the change, and pass if the changed functions raise an error; None if that did not run."""
+    """New tests that alone prove the change, and pass with stubs for the changed functions; None if that did not run."""
     mutants: Mutants | None = None
     probed: ProbeResult | None = None
     findings: tuple[Finding, ...] = ()
@@ -121,7 +121,7 @@ def _describe_runs(runs: Runs) -> Iterator[str]:
         proven = "the checks with other values in the tests that turned green: they fail, as expected"
         yield describe_cannot_fail(runs.cannot_fail) or proven
     if runs.unexercised is not None:
-        fail = "the checks with the changed functions raising an error: the new tests fail, as expected"
+        fail = "the checks with stubs in place of the changed functions: the new tests fail, as expected"
         yield describe_unexercised(runs.unexercised) or fail
     yield from _describe_model_results(runs)
 

@@ -142,13 +142,15 @@ def rests_on_new_tests(work: Range, cases: Sequence[Case]) -> bool:
 
 
 def find_unexercised(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> tuple[str, ...] | None:
-    """Names of the new tests that prove the change, if all of them also pass when the changed Python functions raise an error.
+    """Names of the new tests that prove the change, if all of them also pass with stubs in place of the changed Python functions.
 
     None if no function was changed. For changes that nothing else proves: see `rests_on_new_tests`.
     """
     diff = read_diff(work.repository.common, work.base, work.commit)
     sources = [file for file in diff if file.after and is_python_source(file.path) and not _may_test(file.path)]
-    stubs = ((file.path, with_stubs(file.after or "", {line.number for line in file.added})) for file in sources)
+    stubs = (
+        (file.path, with_stubs(file.after or "", {line.number for line in file.added}, file.before or "")) for file in sources
+    )
     texts = {path: text for path, text in stubs if text}
     ran = _run_with_texts(check_context, work, own, cases, texts)
     passing = [case.name for turned, _, stubbed in ran for case in turned if stubbed.passed or case.name in stubbed.passing]

@@ -1,4 +1,4 @@
-"""Functions that raise an error instead of doing their work."""
+"""Stubs in place of functions."""
 
 import ast
 
@@ -45,11 +45,20 @@ def first_statements(text: str) -> dict[str, str]:
 
 
 def test_changed_functions_raise_an_error_and_others_stay() -> None:
-    stubbed = with_stubs(TEXT, range(8, 24))
+    stubbed = with_stubs(TEXT, range(8, 24), TEXT)
     assert stubbed is not None
     statements = first_statements(stubbed)
     assert {name for name, first in statements.items() if first == "raise NotImplementedError"} == {"total", "load", "wrapped"}
     assert statements["kept"] == "return 1"
+
+
+def test_new_functions_return_an_ellipsis_and_a_new_class_has_an_empty_init() -> None:
+    new = "\n\ndef total():\n    return 2\n\n\nclass Box:\n    def __init__(self):\n        self.size = 1\n"
+    stubbed = with_stubs(TEXT + new, range(1, 100), TEXT)
+    assert stubbed is not None
+    assert first_statements(stubbed)["__init__"] == "return"
+    assert "def total():\n    return ...\n" in stubbed
+    assert stubbed.count("raise NotImplementedError") == 4  # also of the method with the same name
 
 
 @pytest.mark.parametrize("lines", [[2], [26], []], ids=["a constant", "a function on one line", "nothing"])
