@@ -1,6 +1,6 @@
 """Python sources with stubs for their changed functions: a new test that passes with them does not check the change.
 
-A function that the base has raises an error. A new one returns `...`: without it, each test fails on the base whatever it asserts.
+A function that the base has raises an error. A new one returns `...`, as its absence alone makes each test fail on the base.
 """
 
 import ast
