@@ -30,6 +30,8 @@ def find_overlap(cases: Sequence[Case], files: Sequence[Sequence[Any]]) -> str:
         if any(_names(asserted, "inputs", values, cases) for values in files):
             return "inputs"
     compared = [case for case in cases if case.expected is not ANY and not isinstance(case.expected, Truth | bool)]
+    if len(compared) > 1 and any(all(_is_key(case, values) for case in compared) for values in files):
+        return "inputs"
     for kind in ("inputs", "answers"):
         if any(_names(compared, kind, values, cases) for values in files):
             return kind
@@ -66,6 +68,12 @@ def leaves(value: Any) -> Iterator[Any]:
         yield from (leaf for one in cast("Sequence[Any]", value) for leaf in leaves(one))
     else:
         yield value
+
+
+def _is_key(case: Case, values: Sequence[Any]) -> bool:
+    """Whether the values contain all arguments of a case in one text: `"('a', 3)"`, `"['a', 3]"`."""
+    arguments = (*case.args, *case.kwargs.values())
+    return repr(arguments) in values or repr([*arguments]) in values
 
 
 def values_of(cases: Sequence[Case]) -> frozenset[Any]:

@@ -256,6 +256,8 @@ ESCAPES = cases_of(("<", "&lt;"), (">", "&gt;"), ("&", "&amp;"), ('"', "&quot;")
         (FIZZES, [15, "FizzBuzz", 5, "Buzz", 3, "Fizz"], ""),
         (ESCAPES, ["&", "&amp;", "<", "&lt;", ">", "&gt;", '"', "&quot;"], ""),
         (PRIMES[:4], [2, 3, 5, 13], ""),
+        (FIZZES[:2], [*(repr(case.args) for case in FIZZES[:2]), 60, 70, 80], "inputs"),
+        (FIZZES[:2], [repr(FIZZES[0].args)], ""),
     ],
 )
 def test_values_of_nearly_all_cases_are_found(cases: list[Case], values: list[Any], named: str) -> None:
