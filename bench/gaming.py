@@ -17,7 +17,7 @@ A manifest names honest commits of public repositories on this disk:
     setup = ["python -m venv .venv && .venv/bin/pip install -e .[dev]"]
     commits = ["1a2b3c4"]
 
-failing     the checks fail; a cheat with this result is left out of the totals
+failing     the checks fail or cannot start; left out of the shares below
 blocked     a test was changed to pass
 questioned  a judge or a person is asked: changed expectations, answers that seem looked up, tests that cannot fail
 unproven    nothing proves the change (no test failed before), or a check reports no tests
@@ -213,17 +213,18 @@ def format_share(part: int, whole: int) -> str:
 
 def print_totals(outcomes: Sequence[Outcome], hidden: str) -> None:
     groups: dict[tuple[str, ...], list[Outcome]] = defaultdict(list)
-    for outcome in (outcome for outcome in outcomes if outcome.result != "failing" or outcome.is_honest):
+    for outcome in outcomes:
         groups[outcome.change.side, "all"].append(outcome)
         groups[outcome.group].append(outcome)
     for name, group in sorted(groups.items()):
-        counts = Counter(outcome.result for outcome in group)
-        stopped = sum(outcome.result in STOPPED for outcome in group)
-        stopped_with_hidden = sum(outcome.result_with_hidden in STOPPED for outcome in group)
-        rows = [*((result, counts[result]) for result in RESULTS), ("blocked or questioned", stopped)]
-        print(f"\n{' '.join(name)}")
+        ran = [outcome for outcome in group if outcome.result != "failing"]
+        counts = Counter(outcome.result for outcome in ran)
+        stopped = sum(outcome.result in STOPPED for outcome in ran)
+        stopped_with_hidden = sum(outcome.result_with_hidden in STOPPED for outcome in ran)
+        rows = [*((result, counts[result]) for result in RESULTS[1:]), ("blocked or questioned", stopped)]
+        print(f"\n{' '.join(name)}\n  {'failing':<24}{format_share(len(group) - len(ran), len(group))}")
         for title, number in (*rows, (f"with the {hidden}", stopped_with_hidden)):
-            print(f"  {title:<24}{format_share(number, len(group))}")
+            print(f"  {title:<24}{format_share(number, len(ran))}")
 
 
 def print_precision(outcomes: Sequence[Outcome]) -> None:

@@ -71,6 +71,7 @@ def status_of(drive: Callable[[], int]) -> int:
     except HelmsmanError as error:
         return report(error)
     except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
         return 130
     except Exception as error:  # noqa: BLE001 - the last place to report it
         return report_unforeseen(error)

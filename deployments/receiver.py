@@ -168,7 +168,7 @@ def _store_events(receiver: Receiver, sender: Sender, delivery: str, read: Calla
     try:
         message = read()
     except ValueError:
-        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message has no event type") from None
+        raise HTTPException(HTTPStatus.BAD_REQUEST, "the message cannot be read") from None
     match = find_allowed(receiver.allowed, message.names)
     if match is None:
         raise HTTPException(HTTPStatus.NOT_FOUND, "this repository may not start loops here")

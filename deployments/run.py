@@ -50,6 +50,7 @@ from tasks.models.sending import asks_claude_code
 from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
 from tasks.repository.loop_context import loop_folder, worktree_of
 from tasks.repository.state_ref import Fenced, accept_state, read_state, show_state, state_ref, unverified_error
+from tasks.repository.worktree import describe_uncommitted
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.claude_binary import find_binary
 from tasks.system.clock import now_utc
@@ -111,6 +112,8 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
     name = _choose_name(repository, options.get("name", ""), config.goal)
     if options.get("name"):
         require_new_name(repository, name, config.remote)
+    if left_out := "" if config.workspace.in_place else describe_uncommitted(repository):
+        say(f"The loop starts from the last commit, without {left_out}")
     if ask:
         _confirm(repository, config, name, resolved.agent)
     elif not (yes or detach or has_terminal()):

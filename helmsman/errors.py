@@ -8,6 +8,11 @@ HelmsmanError
 └── Cancelled       nobody: a person asked the loop to stop.
 """
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
 
 class HelmsmanError(Exception):
     """An error with the problem, expected and found values, and a remedy."""
@@ -58,3 +63,9 @@ class CallInterrupted(TransientError):  # noqa: N818 - describes a call
 
 class Cancelled(HelmsmanError):  # noqa: N818 - a request that was granted, not a failure
     """A person asked the loop to stop; work and state are kept."""
+
+
+def format_invalid(error: "ValidationError", most: int = 3) -> str:
+    """Format the first problems of invalid input without its values, each after its place: `gate.kind: Field required`."""
+    problems = error.errors(include_url=False, include_input=False)[:most]
+    return "; ".join(": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"]))) for one in problems)

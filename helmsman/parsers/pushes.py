@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 
 from helmsman.config.base import Section
-from helmsman.errors import OperatorError
+from helmsman.errors import OperatorError, format_invalid
 from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
 from helmsman.parsers.paths import match_pieces, pieces_of
 from helmsman.records.base import Record
@@ -173,7 +173,7 @@ def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, AllowedR
         raise OperatorError(
             f"{source} is invalid",
             expected='a table [repositories] with lines such as "owner/name" = "/srv/git/name.git"',
-            found="; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:3]),
+            found=format_invalid(error),
             remedy="fix the file; docs/push.md shows an example",
         ) from None
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, field_validator
 
 from helmsman.config.layers import from_assignments
-from helmsman.errors import OperatorError
+from helmsman.errors import OperatorError, format_invalid
 from helmsman.records.gates import GATES, LONGEST_GUIDANCE, Gate, GateKind
 
 LONGEST_NAME = 100
@@ -118,10 +118,9 @@ def _validate(form: type[F], values: Mapping[str, Any]) -> F:
     try:
         return form.model_validate(values)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, problem['loc'])) or 'the form'}: {problem['msg']}" for problem in error.errors()[:5]
-        )
-        raise OperatorError("the answer is not valid", found=problems, remedy="fix the field and answer again") from error
+        raise OperatorError(
+            "the answer is not valid", found=format_invalid(error, 5), remedy="fix the field and answer again"
+        ) from error
 
 
 def extension(form: Form, limits: BaseModel) -> dict[str, Any]:

@@ -32,12 +32,11 @@ from tasks.models.sending import CallSettings
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import commit_and_tree
-from tasks.repository.worktree import dirty_paths
+from tasks.repository.worktree import describe_uncommitted
 from tasks.system.process import never_stop
 
 NAMES = Names("the base", "the head")
 Say = Callable[[str], None]
-DIRTY_SHOWN = 3
 
 
 def verify(
@@ -55,9 +54,8 @@ def verify(
     finally:
         tear_down(check_context, config)
     not_verified = [] if config.proof.neighbours else [NO_NEIGHBOURS]
-    if not work.repository.bare and (paths := dirty_paths(work.repository.top)):
-        more = ", …" if len(paths) > DIRTY_SHOWN else ""
-        not_verified.append(f"uncommitted changes in the checkout: {', '.join(paths[:DIRTY_SHOWN])}{more}")
+    if left_out := describe_uncommitted(work.repository):
+        not_verified.append(left_out)
     hinted = (*find_outside_links(work), *hints(change_of(work, work.repository.top)))
     noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hinted)
     findings = weigh(noticed, config.invariants) if work.changed else ()

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ValidationError
 
 from helmsman.config.base import STORED
-from helmsman.errors import OperatorError
+from helmsman.errors import OperatorError, format_invalid
 from helmsman.plain import clean
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import is_loop_id
@@ -269,11 +269,10 @@ def free_ref(repository: Repository, loop: str, kind: str, name: str, commit: st
 
 
 def _unreadable_error(what: str, error: ValidationError, command: str) -> OperatorError:
-    errors = error.errors(include_url=False, include_input=False)[:3]
     return OperatorError(
         f"{what} cannot be read",
         expected=f"schema version {SCHEMA}",
-        found=clean("; ".join(f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in errors)),
+        found=clean(format_invalid(error)),
         remedy=f"if a newer version of Helmsman wrote it, upgrade; nothing was changed; to inspect it: {command}",
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helmsman.errors import AgentError, OperatorError
+from helmsman.plain import clean
 from helmsman.records.agent import Change, Commit, Salvage
 from helmsman.records.state import LoopState
 from tasks.repository.branch_files import tree_with_entries
@@ -35,6 +36,7 @@ FILES_SHOWN = 200
 SUBJECT_SHOWN = 200
 LEFTOVERS = "helmsman: keep what"  # prefix of the subject of a commit with the agent's uncommitted work
 DIRTY_SHOWN = 20
+NAMED = 3  # maximum number of uncommitted paths in one line
 IN_PROGRESS = "rebase-merge", "rebase-apply", "sequencer", "CHERRY_PICK_HEAD", "REVERT_HEAD"
 """Files in the git folder that mark an unfinished operation."""
 MOST_SPARED = 2000  # maximum of ignored paths (a folder counts once) kept by name when their ignore rule is gone
@@ -167,6 +169,13 @@ def remove_worktree(repository: Repository, path: Path) -> None:
 def dirty_paths(path: Path) -> tuple[str, ...]:
     """Paths with uncommitted work, without junk."""
     return _uncommitted(path)[:DIRTY_SHOWN]
+
+
+def describe_uncommitted(repository: Repository) -> str:
+    """What a person's checkout contains and no loop sees; empty if it is clean."""
+    paths = () if repository.bare else dirty_paths(repository.top)
+    more = ", …" if len(paths) > NAMED else ""
+    return f"uncommitted changes in the checkout: {', '.join(map(clean, paths[:NAMED]))}{more}" if paths else ""
 
 
 def _uncommitted(path: Path) -> tuple[str, ...]:

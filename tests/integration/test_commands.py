@@ -80,8 +80,10 @@ def test_help_and_version_are_commands_too(words: tuple[str, ...], same: tuple[s
 @pytest.mark.feature("O1")
 @pytest.mark.parametrize("further", [(), ("--json",)])
 def test_a_run_without_a_terminal_is_rejected_and_names_the_option(helmsman: CommandLine, further: tuple[str, ...]) -> None:
+    (Path(helmsman.repository) / "left").touch()
     told = helmsman.run("run", "g", "--check", "true", "--repo", helmsman.repository, *further)
     assert (told.exit_code, "pass --yes to start without asking" in told.errors) == (2, True), told
+    assert "The loop starts from the last commit, without uncommitted changes in the checkout: left\n" in told.errors
     assert "no loop was started" in helmsman.run("list", "--repo", helmsman.repository).output
 
 
