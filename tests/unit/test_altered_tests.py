@@ -142,6 +142,9 @@ def test_a_file_that_did_not_load_before_stands_for_all_its_tests(case: str) -> 
     assert found
     assert seen([case], result(1), result(1), dict(found.rows)) == Seen((case,))
     assert seen([case], result(1), result(0, "tests.test_a::test_a"), dict(found.rows)) == Seen()
+    conditional = alter_expectations(Source(source.path, f"@pytest.mark.skipif(not SPEEDUPS, reason='')\n{source.text}"), [case])
+    assert conditional
+    assert seen([case], result(1), result(1), dict(conditional.rows)) == Seen(unseen=(case,))
 
 
 def test_a_check_that_names_no_test_has_to_fail_as_a_whole() -> None:
