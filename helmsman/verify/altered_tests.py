@@ -29,7 +29,7 @@ class AlteredFile(NamedTuple):
 
     text: str
     rows: Mapping[str, int | None]
-    """By the own name of each altered test, and the path of a file whose tests run: number of rows that must fail, None for all."""
+    """By the own name of each altered test, and the file's path: number of rows that must fail, None for all."""
 
 
 class Seen(NamedTuple):
@@ -60,8 +60,8 @@ def alter_expectations(source: Source, cases: Collection[str] | None) -> Altered
         return None
     known = {name: number for name, number in rows.items() if number != 0}
     # if a condition may skip each test, the file stays green without any of them
-    whole = {} if len(_CONDITION.findall(source.text)) >= len(source.tests) else {source.path: None}
-    return AlteredFile(apply_edits(source.text, edits), {**whole, **known})
+    whole = 0 if len(_CONDITION.findall(source.text)) >= len(source.tests) else None
+    return AlteredFile(apply_edits(source.text, edits), {source.path: whole, **known})
 
 
 def _fewer(rows: int | None, change: Change) -> int | None:
@@ -116,8 +116,10 @@ def what_stays_green(cases: Sequence[Case], head: CheckResult, altered: CheckRes
     seen = Seen()
     for key, group in _grouped(case.name for case in cases).items():
         known = [number for name, number in rows.items() if any(_is_case_of(name, case) for case in group)]
-        if any(language_of(path) and is_name_of_file(key, path) for path in rows):  # none of its tests has a name here
-            seen = seen.plus(Seen(tuple(group) if altered.passed else ()))
+        files = [rows[path] for path in rows if language_of(path) and is_name_of_file(key, path)]
+        if files:  # none of its tests has a name here
+            green = tuple(group) if altered.passed else ()
+            seen = seen.plus(Seen(unseen=green) if 0 in files else Seen(green))
         elif not known or _may_have_moved(key, altered, cases, rows):
             seen = seen.plus(Seen(unseen=tuple(group)))
         else:
