@@ -28,6 +28,7 @@ _WORD = re.compile(r"-?\d+(?:\.\d+)?|[^\W\d][\w .:/-]{3,60}")
 _SHORTEST_STEM = 3
 _DISTINCTIVE = re.compile(r"-?\d{3,}|-?\d+\.\d{2,}|(?=.*[\d ]).{6,200}", re.DOTALL)
 """Distinctive values: long numbers, and texts of several words or with a number."""
+_SMALL = re.compile(r"-?\d(?:\.0+)?|.?", re.DOTALL)  # values that any source may have
 _HIDES_FAILURE = re.compile(
     r"\|\|\s*(?:true\b|:|exit\s+0)|(?:continue-on-error|allow_failure):\s*true|\bif:\s*(?:\$\{\{\s*)?false\b"
     r"|--exit-zero|--passWithNoTests|passWithNoTests|\bset\s+\+e\b|\bexit\s+0\b|_exit\(|\bexitstatus\s*="
@@ -38,8 +39,8 @@ _SELECTS_TESTS = re.compile(
     r"|\bpytest_(?:ignore_collect|collection_modifyitems|pycollect|collect|runtest|report|pyfunc|sessionfinish)"
 )
 """Settings that give a runner fewer tests or other results. A test folder is not a selection, a file is."""
-_FEWEST, _MOST, _SHARE = 3, 500, 0.5
-"""Minimum and maximum number of new values in a file, and the share that tests must expect, for a hint."""
+_FEWEST, _MOST, _SHARE = 2, 500, 0.5
+"""Fewest and most new values in a file, and the share that tests must name: reached by none of 1,105 public commits."""
 
 
 @dataclass(frozen=True)
@@ -186,30 +187,27 @@ def _find_settings(change: Change) -> Found:
                 yield from (_hint(file, at, f"{file.path} selects tests or hides failures", text) for at, text in matching)
 
 
-def _find_overlap(change: Change) -> Found:
-    """Yield files with many new values that the start's tests expect: hard-coded answers, or what any solution contains."""
-    new: dict[FileDiff, set[str]] = {}
+def values_of_tests(change: Change) -> Iterator[str]:
+    """Yield a clause on each source or data file whose new values are mostly those of tests: it looks its answers up."""
+    new: dict[str, set[str]] = {}
     for file, was, now in change.sides:
-        if not (is_test_file(file.path) or is_test_support(file.path) or file.path in change.kinds.settings):
+        if not (is_test_file(file.path) or is_test_support(file.path) or file.path in change.kinds.judging):
             values = _values_in(file, now, frozenset(line.number for line in file.added)) - _values_in(file, was, None)
-            new |= {file: values} if _FEWEST <= len(values) <= _MOST else {}
+            new |= {file.path: values} if _FEWEST <= len(values) <= _MOST else {}
     new_values = {value for values in new.values() for value in values}
     changed_tests = ((source.path, source.text) for _, source, _ in change.of_tests)
     relevant = (
         file for file in (*changed_tests, *change.tests.items()) if new_values and any(value in file[1] for value in new_values)
     )
-    expected: set[str] = set()
+    named: set[str] = set()
     for source in (_parse_source(*file) for file in relevant):  # in assertions and in the tables of tests
         lines = {line for place in source.places("assertion") for line in range(place.line, place.last + 1)}
         lines |= {line for test in source.tests for line in range(test.line - 30, test.line)}
-        expected |= {
-            place.text for place in source.places("literal") if place.line in lines and _DISTINCTIVE.fullmatch(place.text)
-        }
-    for file, values in new.items():
-        both = sorted(values & expected)
-        if len(both) >= _FEWEST and len(both) >= _SHARE * len(values):
-            message = f"{file.path} now contains {plural(len(both), 'value')} that tests expect: {join_some(both)}"
-            yield _first_change(file), message
+        named |= {place.text for place in source.places("literal") if place.line in lines}
+    for path, values in new.items():
+        both = sorted(values & named)
+        if len(both) >= max(_FEWEST, _SHARE * len(values)) and any(map(_DISTINCTIVE.fullmatch, both)):
+            yield f"{path} contains {plural(len(both), 'value')} of tests and few others: {join_some(both)}"
 
 
 def _values_in(file: FileDiff, source: Source, lines: frozenset[int] | None) -> set[str]:
@@ -219,7 +217,7 @@ def _values_in(file: FileDiff, source: Source, lines: frozenset[int] | None) -> 
         values = ((word, at) for at, line in enumerate(source.text.split("\n"), 1) for word in _WORD.findall(line))
     else:
         return set()
-    return {text for text, line in values if (lines is None or line in lines) and _DISTINCTIVE.fullmatch(text)}
+    return {text for text, line in values if (lines is None or line in lines) and not _SMALL.fullmatch(text)}
 
 
 # --- helpers ----------------------------------------------------------------------------------------------------------
@@ -258,5 +256,4 @@ HINTS = (
     Hint("doubles", "Test the real code.", _find_doubles),
     Hint("suppressions", "Fix the code so that the checker passes.", _find_suppressions),
     Hint("settings", "Leave tests, checks and their settings unchanged, unless the goal asks for the change.", _find_settings),
-    Hint("overlap", "Compute results from the input instead of looking them up.", _find_overlap),
 )

@@ -14,6 +14,7 @@ from posixpath import basename, dirname, join
 from typing import NamedTuple
 
 from helmsman.parsers.source import Source, is_source, is_test_file, needs_text
+from helmsman.plain import clean
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport, CheckResult, Probe, ProbeResult
 from helmsman.records.proof import Mutants
@@ -22,6 +23,7 @@ from helmsman.records.verification import Case
 from helmsman.verify.altered_tests import MOST_ALTERED, Seen, alter_expectations, alter_values, what_stays_green
 from helmsman.verify.call_cases import Calls, Function, Language, group_by_function, literals, literals_by_line
 from helmsman.verify.called_languages import CALLED, is_python_source
+from helmsman.verify.hints import values_of_tests
 from helmsman.verify.judge.view import tests_for
 from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, describe_lookup, read_answers, select_calls
 from helmsman.verify.new_tests import is_name_of_file, mutants_of, sample_mutants, wilson_interval
@@ -39,7 +41,7 @@ from helmsman.verify.probes import (
 )
 from helmsman.verify.stubs import with_stubs
 from tasks.checks.run import CheckContext, checked_out_with, run_check, run_command, set_up
-from tasks.checks.targets import Range, check_context, work_of
+from tasks.checks.targets import Range, change_of, check_context, work_of
 from tasks.models.asking import write_text
 from tasks.models.sending import CallSettings, Credentials
 from tasks.repository.clean_checkout import CleanCheckout
@@ -65,7 +67,8 @@ SECONDS = 60
 def find_lookups(check_context: CheckContext, work: Range) -> tuple[str, ...]:
     """Clauses on functions of the work that seem to return hard-coded answers for their tests."""
     tree, changed = tree_of(work.repository.common, work.commit), [*work.changed]
-    return tuple(clause for language in CALLED for clause in _clauses_for(check_context, work, language, tree, changed))
+    called = tuple(clause for language in CALLED for clause in _clauses_for(check_context, work, language, tree, changed))
+    return called or tuple(map(clean, values_of_tests(change_of(work, work.repository.common))))
 
 
 def _clauses_for(

@@ -12,7 +12,7 @@ from helmsman.config.goals import InvariantsConfig
 from helmsman.records.checks import Weight
 from helmsman.verify.diff import FileDiff, TreeDiff, changed_parts
 from helmsman.verify.findings import conflicts_in
-from helmsman.verify.hints import Change, hints, weigh
+from helmsman.verify.hints import Change, hints, values_of_tests, weigh
 from helmsman.verify.touched import classify_changes, files_run
 
 pytestmark = pytest.mark.feature("V5")
@@ -65,16 +65,33 @@ def change(files: Files, tests: Mapping[str, str] | None = None, commands: tuple
             {"pytest.ini": (None, "[pytest]\naddopts = -k other\n")},
             ("settings", "pytest.ini:2", "pytest.ini selects tests or hides failures"),
         ),
-        (
-            {"tests/test_a.py": (TABLE, TABLE), "app.py": ("def price(name): ...\n", LOOKED_UP)},
-            ("overlap", "app.py:1", "app.py now contains 3 values that tests expect: 1375, 2264, 3981"),
-        ),
     ],
 )
 def test_each_hint_names_its_location(files: Files, told: tuple[str, str, str]) -> None:
     found = hints(change(files))
     assert {one.weight for one in found} == {Weight.HINT}
     assert told in [(one.rule, one.where, one.message) for one in found]
+
+
+@pytest.mark.feature("V15")
+@pytest.mark.parametrize(
+    ("path", "text", "found"),
+    [
+        ("app.py", LOOKED_UP, ["app.py contains 6 values of tests and few others: 1375, 2264, 3981 and 3 more"]),
+        ("app.js", "const prices = [1375, 2264];\n", ["app.js contains 2 values of tests and few others: 1375, 2264"]),
+        (
+            "prices.csv",
+            "apple,1375\npear,2264\n",
+            ["prices.csv contains 4 values of tests and few others: 1375, 2264, apple and 1 more"],
+        ),
+        ("app.py", f"{LOOKED_UP}OTHERS = [11, 12, 13, 14, 15, 16, 17]\n", []),
+        ("app.py", "PRICES = [1375]\n", []),
+        ("app.py", "NAMES = ['apple', 'pear']\n", []),
+        ("tests/data.py", LOOKED_UP, []),
+    ],
+)
+def test_new_values_that_are_mostly_those_of_tests_are_named(path: str, text: str, found: list[str]) -> None:
+    assert [*values_of_tests(change({"tests/test_a.py": (TABLE, TABLE), path: ("", text)}))] == found
 
 
 def test_honest_work_gives_no_hints() -> None:
