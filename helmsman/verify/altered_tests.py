@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from helmsman.parsers.expectations import QUOTES, Change, Edit, Expectations, alter_literal, apply_edits, step_at
-from helmsman.parsers.source import Source, Test, language_of
+from helmsman.parsers.source import Source, Test, is_test_file, language_of
 from helmsman.plain import clean
 from helmsman.records.checks import CheckResult
 from helmsman.records.verification import Case
@@ -84,10 +84,16 @@ def alter_values(source: Source) -> str | None:
 
 
 def _tests_of(source: Source, cases: Collection[str] | None) -> Iterator[Test]:
-    for test in source.tests:
+    for test in source.tests or _whole_program(source):
         name = test.bare_name
         if cases is None or any(_is_case_of(name, case) or is_name_of_file(case, source.path) for case in cases):
             yield test
+
+
+def _whole_program(source: Source) -> Iterator[Test]:
+    """Yield the only test of a program that a check runs, unless runners collect tests from it."""
+    if not is_test_file(source.path):
+        yield Test(source.path, 1, source.text.count("\n") + 1)
 
 
 def _is_case_of(name: str, case: str) -> bool:
@@ -101,7 +107,7 @@ def _is_case_of(name: str, case: str) -> bool:
 def _lines_of_tests(source: Source) -> Iterator[int]:
     """Yield the lines of each test and of the code before it, such as its table of cases."""
     end = 0
-    for test in source.tests:
+    for test in source.tests or _whole_program(source):
         yield from range(end + 1, test.last + 1)
         end = max(end, test.last)
 

@@ -40,6 +40,7 @@ from helmsman.verify.probes import (
     runner_for,
 )
 from helmsman.verify.stubs import with_stubs
+from helmsman.verify.test_detection import lines_on_tests
 from tasks.checks.run import CheckContext, checked_out_with, run_check, run_command, set_up
 from tasks.checks.targets import Range, change_of, check_context, work_of
 from tasks.models.asking import write_text
@@ -68,7 +69,10 @@ def find_lookups(check_context: CheckContext, work: Range) -> tuple[str, ...]:
     """Clauses on functions of the work that seem to return hard-coded answers for their tests."""
     tree, changed = tree_of(work.repository.common, work.commit), [*work.changed]
     called = tuple(clause for language in CALLED for clause in _clauses_for(check_context, work, language, tree, changed))
-    return called or tuple(map(clean, values_of_tests(change_of(work, work.repository.common))))
+    if called:
+        return called
+    change = change_of(work, work.repository.common)
+    return tuple(map(clean, (*values_of_tests(change), *lines_on_tests(change))))
 
 
 def _clauses_for(
@@ -188,7 +192,7 @@ def _run_with_texts(
 def _altered_texts(work: Range, cases: Sequence[Case]) -> tuple[Mapping[str, str], Mapping[str, int | None]]:
     """Test files with other values, and how many rows of each test must fail with them."""
     tree = tree_of(work.repository.common, work.commit)
-    paths = [blob.path for blob in tree if _may_test(blob.path)]
+    paths = [blob.path for blob in tree if _may_test(blob.path) or blob.path in work.programs_of_checks]
     # a check without case names: it may be any of its tests
     names = None if any(case.name == case.check for case in cases) else frozenset(case.name for case in cases)
     in_cases = [path for path in paths if any(path in case.name for case in cases)]

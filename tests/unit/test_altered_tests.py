@@ -152,6 +152,15 @@ def test_a_check_that_names_no_test_has_to_fail_as_a_whole() -> None:
     assert seen(["check"], result(2), result(1, "t::a")) == Seen()
 
 
+def test_a_program_that_a_check_runs_is_one_test() -> None:
+    found = alter_expectations(
+        Source("check.js", "const { total } = require('./total');\nassert.strictEqual(total(2), 20);\n"), None
+    )
+    assert found
+    assert "total(2), 20" not in found.text
+    assert "require('./total')" in found.text
+
+
 ROWS = ["t::a[1-2]", "t::a[2-3]"]
 
 
