@@ -32,6 +32,10 @@ _MAKEFILES = frozenset({"GNUmakefile", "makefile", "Makefile"})
 _TARGET = re.compile(r"(?m)^([\w.-]+)\s*:(?!=)")
 _OTHER_VARIABLE = re.compile(r"(?i)(?!\w*(?:src|source|obj|file|header|dep|flag|lib|inc|bin|module)\w*\s*[:+?]?=)\w+\s*[:+?]?=")
 """A variable that does not name sources, dependencies or compiler flags."""
+_OF_ALL_RECIPES = re.compile(
+    r"\b(?:SHELL|SHELLFLAGS|MAKE|MAKEFLAGS|MAKEFILES)\s*[:+?!]*=|^\.(?:IGNORE|ONESHELL)\b|^-?s?include\s"
+)
+"""A line that changes how make runs every recipe, or may redefine them."""
 _IS_SHELL = re.compile(r"\A[^\n]*(?:\.(?:sh|bash)\n|\n#!/bin/)")  # matches path and text of a shell script
 _DEEPEST = 3  # maximum depth of files that run other files
 
@@ -168,8 +172,10 @@ def _check_settings_differ(path: str, others: Sequence[str], before: str, after:
 
 
 def _recipes_differ(before: str, after: str) -> bool:
-    """Whether a recipe, or a variable that names no sources, was changed or removed, or a target is redefined."""
+    """Whether a recipe, or a variable that names no sources, was changed or removed, or a new line affects existing recipes."""
     new, targets = frozenset(after.split("\n")), frozenset(_TARGET.findall(before))
+    if any(_OF_ALL_RECIPES.search(line) for line in new.difference(before.split("\n"))):
+        return True
     gone = (line for line in before.split("\n") if line not in new)
     redefined = (name for name in targets if len(re.findall(rf"(?m)^{re.escape(name)}\s*:", after)) > 1)
     return any(line.startswith("\t") or _OTHER_VARIABLE.match(line) for line in gone) or any(redefined)

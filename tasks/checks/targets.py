@@ -35,6 +35,7 @@ from tasks.repository.setup import SetupFailed
 from tasks.repository.worktree import Worktree, reset_to
 
 MISSING = b"0 "  # prefix of the line of a missing file
+EXECUTABLE = b"100755 "  # prefix of the line of an executable file
 MOST_PATHS = 200
 Entries = dict[str, bytes]  # by path, the line for git's index that restores the earlier file
 Sides = tuple[bytes, bytes]  # lines for git's index with the file at the start, and in the work
@@ -74,7 +75,7 @@ class Range:
         now = {path: _object_id(after) for path, (_, after) in self.changed.items()}
         commands = [check.command for check in self.config.checks]
         common = self.repository.common
-        return classify_changes(
+        kinds = classify_changes(
             self.changed,
             commands,
             _reader(common, self._files_of_start),
@@ -82,6 +83,9 @@ class Range:
             self.collected,
             lambda pattern: paths_with(common, self.base, pattern),
         )
+        # a check may run what is executable, and a script that no longer is would not be missed
+        lost = tuple(path for path in kinds.source if _is_no_longer_executable(*self.changed[path]))
+        return kinds._replace(data=(*kinds.data, *lost), source=tuple(path for path in kinds.source if path not in lost))
 
     @cached_property
     def tests_as_they_were(self) -> Entries:
@@ -279,6 +283,13 @@ def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
         return read_object(repository, name).decode(errors="replace")
 
     return read
+
+
+def _is_no_longer_executable(before: bytes, after: bytes) -> bool:
+    """Whether a file lost its executable bit and changed in nothing else."""
+    return (
+        before.startswith(EXECUTABLE) and not after.startswith((EXECUTABLE, MISSING)) and _object_id(before) == _object_id(after)
+    )
 
 
 def _object_id(line: bytes) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from helmsman.records.checks import Finding, TrustedRun, Weight
 from helmsman.verify.outcomes import outcomes
-from tasks.checks.targets import run_for_loop, run_on_start, work_of
+from tasks.checks.targets import Range, run_for_loop, run_on_start, work_of
 from tasks.loop import steps
 from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, start_loop, write
 
@@ -72,6 +72,17 @@ def test_data_that_only_the_check_reads_is_restored(tmp_path: Path) -> None:
     assert (copy.put_back, copy.data, found) == (("limits.txt",), ("limits.txt",), [])
     assert copy.report is not None
     assert not copy.report.passed
+
+
+def test_a_script_that_is_no_longer_executable_is_restored(tmp_path: Path) -> None:
+    work = start_loop(make_repository(tmp_path / "top", {"t/two.sh": "exit 1\n", "other.sh": "true\n"}), tmp_path / "tree")
+    (work.path / "t/two.sh").chmod(0o755)
+    start = commit(work.path, "start")
+    (work.path / "t/two.sh").chmod(0o644)
+    commit(work.path, "cheat", {"other.sh": "true # or not\n"})
+    assert Range(work.context.repository, start, work.sh("rev-parse", "HEAD").strip(), work.state.config).kinds.data == (
+        "t/two.sh",
+    )
 
 
 def test_files_of_every_type_are_restored(work: LoopWork) -> None:

@@ -376,6 +376,9 @@ def test_shared_files_count_if_their_check_settings_differ(path: str, before: st
         ("SRCS = a.c b.c\ntest: $(SRCS)\n\t./run-tests\nclean:\n\trm a\n", "source"),
         ("SRCS = a.c\ntest: $(SRCS)\n\ttrue\n", "settings"),
         ("SRCS = a.c\ntest: $(SRCS)\n\t./run-tests\ntest:\n\ttrue\n", "settings"),
+        ("SHELL = ./sh\nSRCS = a.c\ntest: $(SRCS)\n\t./run-tests\n", "settings"),
+        ("SRCS = a.c\ntest: $(SRCS)\n\t./run-tests\ntest: MAKEFLAGS += -i\n", "settings"),
+        ("SRCS = a.c\ntest: $(SRCS)\n\t./run-tests\n-include other.mk\n", "settings"),
     ],
 )
 def test_makefiles_count_if_recipes_change_not_sources(after: str, expected: str) -> None:
