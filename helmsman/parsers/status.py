@@ -24,6 +24,9 @@ _LONGEST = 20_000  # characters to read from the end, where reports are
 
 _PROMISE, _MOST_PROMISES = re.compile(r"<promise>[^<>\n]{1,200}</promise>"), 20
 _CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)[^`\n]*\1(?!`)")
+_QUOTED, _SENTENCE_END = re.compile(r"\s*[>|]"), re.compile(r"[.!?:;]")
+_NO_PROMISE = re.compile(r"\b(?:not|never|until|before|unless|cannot|once|when|after)\b|n't\b", re.IGNORECASE)
+"""Words with which a sentence says that the promise is not given, or when."""
 _CLOSING_WORD = re.compile(r"[ \t>*_#-]*(BLOCKED|IMPOSSIBLE|CONTINUE)[*_]*:[*_ \t]*(.*)")
 _ENDS_REASON = re.compile(r"\s*$|---|[ \t>*_#-]*[A-Z_]{4,}[*_]*:")
 _NO_REASON = re.compile(r"(?:no|none|nothing|not|n/?a|false|-)?[.!]?", re.IGNORECASE)
@@ -41,8 +44,9 @@ def find_promises(prompt: str) -> dict[str, int]:
 def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Claims:
     """Parse what the last message asks for. The checks decide whether a request is granted.
 
-    A promise on its own line is a request, in any decoration; in quoted code it is not, unless all of the message is quoted.
-    EXIT_SIGNAL in the last status block is a request. `only_at_end`: read requests only from the last lines.
+    A promise on its own line is a request, in any decoration, and so is one that ends a line without a negation. In quoted text
+    or code it is none, unless all of the message is quoted. EXIT_SIGNAL in the last status block is a request. `only_at_end`:
+    read requests only from the last lines.
     """
     status, request_text = read_status(message), message
     if only_at_end:
@@ -52,8 +56,7 @@ def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Cla
         return Claims(wants_to_finish=True, how="EXIT_SIGNAL", status=status)
     prose = without_code(request_text)
     prose = prose if prose.strip() else request_text
-    is_on_own_line = any(line.strip("`*_ \t") == promise for line in prose.splitlines())
-    if promise and (is_on_own_line or promise in _CODE_SPAN.sub("", prose)):
+    if promise and any(_gives_promise(line, promise) for line in prose.splitlines()):
         return Claims(wants_to_finish=True, how=promise, status=status)
     word, reason = _closing_word(without_code(message[-_LONGEST:]).splitlines())
     if status and status.status == "blocked" and word in {"", "CONTINUE"}:
@@ -61,6 +64,15 @@ def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Cla
     if word in {"BLOCKED", "IMPOSSIBLE"}:
         return Claims(blocked=short_line(reason, LONGEST_BLOCKED), status=status)
     return Claims(goes_on=word == "CONTINUE" or bool(status and status.status == "in_progress"), status=status)
+
+
+def _gives_promise(line: str, promise: str) -> bool:
+    """Whether a line is a promise or ends with it: not `I will say <promise> when it works`, `Not yet <promise>`."""
+    if line.strip("`*_ \t") == promise:
+        return True
+    text = _CODE_SPAN.sub("", line).rstrip(" \t.!*_")
+    before = text.removesuffix(promise)
+    return before != text and not _QUOTED.match(line) and not _NO_PROMISE.search(_SENTENCE_END.split(before)[-1])
 
 
 def _closing_word(lines: list[str]) -> tuple[str, str]:

@@ -190,7 +190,7 @@ def _item_state(before: PlanProgress, record: IterationRecord, in_hand: CurrentI
         "missing": proof.why,
         "changed": not record.failed and ((is_same and before.changed) or record.execution.change.files_changed > 0),
         "noted": not record.failed and ((is_same and before.noted) or record.noted == now),
-        "own": own.results[0] if own and own.results else None,
+        "own": min(own.results, key=lambda result: result.passed) if own and own.results else None,  # a failing one, if any
     }
 
 

@@ -115,10 +115,16 @@ def _lines_of_tests(source: Source) -> Iterator[int]:
 # --- what the run shows -------------------------------------------------------------------------------------------------
 
 
-def what_stays_green(cases: Sequence[Case], head: CheckResult, altered: CheckResult, rows: Mapping[str, int | None]) -> Seen:
-    """Return which cases of a check, which turned green, stay green in its altered run. `rows`: see `AlteredFile`."""
+def what_stays_green(
+    cases: Sequence[Case], head: CheckResult, altered: CheckResult, rows: Mapping[str, int | None], *, runs_tests: bool = True
+) -> Seen:
+    """Return which cases of a check, which turned green, stay green in its altered run. `rows`: see `AlteredFile`.
+
+    `runs_tests`: whether a check that names no test runs one of the altered files; a linter passes whatever the tests expect.
+    """
     if any(case.name == case.check for case in cases):  # its runner names no test
-        return Seen((head.name,) if altered.passed else ())
+        green = (head.name,) if altered.passed else ()
+        return Seen(green) if runs_tests or head.counts else Seen(unseen=green)
     seen = Seen()
     for key, group in _grouped(case.name for case in cases).items():
         known = [number for name, number in rows.items() if any(_is_case_of(name, case) for case in group)]

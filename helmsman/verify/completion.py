@@ -211,6 +211,7 @@ def _reasons_against(state: LoopState, evidence: Evidence, item: PlanItem) -> It
     yield describe_blocking(evidence.findings)
     yield describe_survivors(evidence)
     yield _check_own(evidence, item)
+    yield _check_earlier_items(evidence, item)
     yield _check_failures(state, evidence, item)
     if not item.check:
         yield describe_checks_without_tests(evidence.since_start.without_test if evidence.since_start else ())
@@ -230,6 +231,13 @@ def _check_own(evidence: Evidence, item: PlanItem) -> str:
     how = "did not finish" if result.timed_out else f"fails (exit code {result.exit_code})"
     how = f"could not run ({result.error})" if result.error else how
     return "" if result.passed else f"its check {how}: {item.check}"
+
+
+def _check_earlier_items(evidence: Evidence, item: PlanItem) -> str:
+    """The checks of items that were ticked before; they run with the last item."""
+    results = evidence.own.results if evidence.own else ()
+    failing = [result.command for result in results if not result.passed and result.command != item.check]
+    return f"checks of items that are ticked fail now: {join_some(failing)}" if failing else ""
 
 
 def _check_failures(state: LoopState, evidence: Evidence, item: PlanItem) -> str:

@@ -26,7 +26,9 @@ _PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
 _PARTS = re.compile(r"::| > |/|\.| \(")
 NO_NEW_TEST = "the goal asks for tests, and no new test fails without the change"
 _ASKS_FOR_TESTS = re.compile(
-    r"\b(?:add|writ|creat|includ|provid)(?:e|es|ed|ing|s)?\s(?:(?!to\b|that\b|for\b|so\b|the\b)\w+[\s-]){0,3}(?:tests?|specs?)\b"
+    r"(?<!not )(?<!n't )(?<!never )(?<!without )\b(?:add|writ|creat|includ|provid)(?:e|es|ed|ing|s)?\s"
+    r"(?:(?!to\b|that\b|for\b|so\b|the\b|no\b)\w+[\s-]){0,3}(?:tests?|specs?)\b"
+    r"(?![ -](?:data|doubles?|environments?|fields?|fixtures?|helpers?|modes?|pages?|runners?|servers?|utilit\w+|versions?)\b)"
     r"|\bcover\w*\s[^.!?\n]{1,60}\s(?:by|with)\s(?:\w+[\s-]){0,2}tests?\b",
     re.IGNORECASE,
 )

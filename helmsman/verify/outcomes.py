@@ -189,7 +189,8 @@ _PUT_BACK = (
 )
 _KEEP = "Keep the existing tests, or explain in a commit message why they are no longer needed."
 _ASKS_FOR_CHANGE = (
-    r"\b(?:adapt|adjust|change|delete|drop|edit|migrate|move|remove|rename|replace|rewrite|update)\w*\b[^.!?\n]{0,80}"
+    r"\b(?:adapt|adjust|change|delete|drop|edit|migrate|move|remove|rename|replace|rewrite|update)\w*\b"
+    r"(?:[^.!?\n]|[.!?](?=\S)){0,80}"
 )
 """Verbs with which a goal asks for changed tests. Not `fix`: to fix a test mostly means to fix what it tests."""
 _PLAIN_WORD, _TEST_WORD = re.compile(r"[a-z]+", re.IGNORECASE), re.compile(r"\b(?:tests?|specs?|cases?)\b", re.IGNORECASE)

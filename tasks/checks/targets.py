@@ -106,16 +106,13 @@ class Range:
         """Whether a check, a setting or Python code of the start names doctests; else examples are documentation."""
         commands = [check.command for check in self.config.checks]
         naming = paths_with(self.repository.common, self.base, r"doctest")
-        run = self.programs_of_checks if naming else ()
+        run = self.programs_of(*commands) if naming else ()
         judging = (path in run or is_test_file(path) or is_settings(path) or language_of(path) == "python" for path in naming)
         return any("doctest" in command for command in commands) or any(judging)
 
-    @cached_property
-    def programs_of_checks(self) -> frozenset[str]:
-        """Files of the start that the check commands run, and those that these run."""
-        return frozenset(
-            files_run([check.command for check in self.config.checks], _reader(self.repository.common, self._files_of_start))
-        )
+    def programs_of(self, *commands: str) -> frozenset[str]:
+        """Files of the start that the commands run, and those that these run."""
+        return frozenset(files_run(commands, _reader(self.repository.common, self._files_of_start)))
 
     @cached_property
     def _files_of_start(self) -> dict[str, str]:

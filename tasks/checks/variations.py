@@ -4,6 +4,7 @@ source; a model reviews those that fail.
 """
 
 import os
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ from helmsman.records.verification import Case
 from helmsman.verify.altered_tests import MOST_ALTERED, Seen, alter_expectations, alter_values, what_stays_green
 from helmsman.verify.call_cases import Calls, Function, Language, group_by_function, literals, literals_by_line
 from helmsman.verify.called_languages import CALLED, is_python_source
+from helmsman.verify.commands import only_runs_tests
 from helmsman.verify.hints import values_of_tests
 from helmsman.verify.judge.view import tests_for
 from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, describe_lookup, read_answers, select_calls
@@ -60,6 +62,7 @@ SLOWEST = 3
 """A check that takes this many times longer than on the work itself hangs, which detects the mutant."""
 SPARE_SECONDS = 10
 
+_NAMES_TESTS = re.compile(r"test|spec")
 MOST_FILES = 300
 MOST_RUNS = 5
 SECONDS = 60
@@ -139,7 +142,9 @@ def run_altered_tests(check_context: CheckContext, work: Range, own: CheckReport
     texts, rows = _altered_texts(work, cases)
     seen, ran = Seen(), _run_with_texts(check_context, work, own, cases, texts)
     for turned, result, altered in ran:
-        seen = seen.plus(what_stays_green(turned, result, altered, rows))
+        named = _NAMES_TESTS.search(result.command) or only_runs_tests(result.command)
+        runs_tests = bool(named) or not work.programs_of(result.command).isdisjoint(texts)
+        seen = seen.plus(what_stays_green(turned, result, altered, rows, runs_tests=runs_tests))
     return seen if seen.cannot_fail or (ran and len(seen.unseen) < len(cases)) else None
 
 
@@ -191,8 +196,11 @@ def _run_with_texts(
 
 def _altered_texts(work: Range, cases: Sequence[Case]) -> tuple[Mapping[str, str], Mapping[str, int | None]]:
     """Test files with other values, and how many rows of each test must fail with them."""
-    tree = tree_of(work.repository.common, work.commit)
-    paths = [blob.path for blob in tree if _may_test(blob.path) or blob.path in work.programs_of_checks]
+    tree, programs = (
+        tree_of(work.repository.common, work.commit),
+        work.programs_of(*(check.command for check in work.config.checks)),
+    )
+    paths = [blob.path for blob in tree if _may_test(blob.path) or blob.path in programs]
     # a check without case names: it may be any of its tests
     names = None if any(case.name == case.check for case in cases) else frozenset(case.name for case in cases)
     in_cases = [path for path in paths if any(path in case.name for case in cases)]

@@ -61,7 +61,7 @@ from tasks.loop.remote_handover import check_lease
 from tasks.models.planning import write_texts as write_plan
 from tasks.repository.hidden import require_known, store_output
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.plan import revert_plan, tick
+from tasks.repository.plan import items_of, revert_plan, tick
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import commit_turn, measure_change, reset_to
@@ -194,9 +194,14 @@ def claims(
     )
     evidence = collect_claims(context, state, evidence)
     item, item_report = orientation.plan.item if orientation.plan else None, None
-    if report and item is not None and item.check:
-        config = with_checks(state.config, (CheckConfig(command=item.check),))
-        item_report = run_for_loop(context, state, Target(execution.change.commit, execution.change.tree, config))
+    if report and item is not None:
+        # the last item also has to leave the earlier ones as they were proven
+        done = [one for one in items_of(context, state) if one.id in state.plan.ticked and one.id != item.id]
+        earlier = done if new_tests.may_complete(state, evidence) else []
+        commands = dict.fromkeys(one.check for one in (item, *earlier) if one.check)
+        config = with_checks(state.config, [CheckConfig(command=command) for command in commands])
+        target = Target(execution.change.commit, execution.change.tree, config)
+        item_report = run_for_loop(context, state, target) if commands else None
     return compare_with_start(context, state, evidence.model_copy(update={"own": item_report}))
 
 

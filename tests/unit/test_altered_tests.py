@@ -152,6 +152,13 @@ def test_a_check_that_names_no_test_has_to_fail_as_a_whole() -> None:
     assert seen(["check"], result(2), result(1, "t::a")) == Seen()
 
 
+def test_a_linter_is_not_accused_of_passing_whatever_the_tests_expect() -> None:
+    lint = Case(name="check", check="check", outcome="FAIL_TO_PASS", consequence="proves", why="")
+    head = result(0, counts=None)
+    assert what_stays_green([lint], head, head, {}, runs_tests=False) == Seen(unseen=("check",))
+    assert what_stays_green([lint], head, head, {}, runs_tests=True) == Seen(("check",))
+
+
 def test_a_program_that_a_check_runs_is_one_test() -> None:
     found = alter_expectations(
         Source("check.js", "const { total } = require('./total');\nassert.strictEqual(total(2), 20);\n"), None

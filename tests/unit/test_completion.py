@@ -18,7 +18,7 @@ from helmsman.records.plan import CurrentItem, PlanItem, PlanProgress
 from helmsman.records.proof import WAIVABLE_RULES, DoneSignals, Proof, SinceStart
 from helmsman.records.state import LoopState
 from helmsman.verify.completion import UNCHANGED, UNPROVEN, criteria_of_doubts, prove, required_tests
-from helmsman.verify.new_tests import NO_NEW_TEST, failures_on_start, may_be_done, needs_test, select_overlay
+from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests, failures_on_start, may_be_done, needs_test, select_overlay
 from helmsman.verify.outcomes import outcomes
 from tests.unit.builders import ASKED, NOW, SILENT, call, check, config, evidence, report, situation, state
 
@@ -118,6 +118,23 @@ def test_a_new_test_must_fail_on_the_start_only_if_the_goal_asks_for_tests(goal:
         decided = decide(situation(state=known, checks=GREEN, claims=ASKED, since_start=since))
         assert decided.outcome is expected
         assert (NO_NEW_TEST in decided.reason) is (expected is None)
+
+
+@pytest.mark.feature("V16")
+@pytest.mark.parametrize(
+    ("goal", "asks"),
+    [
+        ("Fix the bug and add a regression test", True),
+        ("Add a test suite for the parser", True),
+        ("Implement x. Include unit tests.", True),
+        ("Fix it. Don't add tests, they exist.", False),
+        ("Do not write any tests; just fix it", False),
+        ("Create a test server for staging", False),
+        ("Write a test data generator", False),
+    ],
+)
+def test_a_goal_asks_for_tests_only_in_so_many_words(goal: str, *, asks: bool) -> None:
+    assert asks_for_tests(goal) is asks
 
 
 def test_an_unchecked_start_is_not_green() -> None:

@@ -102,6 +102,7 @@ def test_removed_tests_that_would_pass_are_a_hint() -> None:
     [
         ("Update test_a to expect kilometres.", False),
         ("Rename total to sum and adapt tests/test_app.py.", False),
+        ("Remove app.total and its test test_a; keep the rest.", False),
         ("Fix test_a.", True),
         ("Make app.py do what tests/test_app.py says.", True),
         ("Update test_ab.", True),

@@ -68,6 +68,7 @@ def missing(item: PlanItem, before: LoopState | None = None, **fields: Any) -> s
     return proof.why
 
 
+EARLIER = builders.check(passed=False, command="make lexer", name="make lexer")
 FINDING = Finding(rule="tests.deleted", weight=Weight.BLOCK, path="a.py", line=1, message="a test is gone", honest="put it back")
 LIE = Contradiction(layer="contradiction", said="all pass", found="1 fails", source="last message")
 
@@ -77,6 +78,11 @@ def test_items_are_proven_by_their_check_or_a_test_never_by_a_claim() -> None:
         (CHECKED, {"own": own(passed=True)}, ""),
         (CHECKED, {"own": own(passed=False), "claims": NOTED}, "its check fails (exit code 1): make parser"),
         (CHECKED, {"own": None}, "its check was not run"),
+        (
+            CHECKED,
+            {"own": builders.report(*own(passed=True).results, EARLIER)},
+            "checks of items that are ticked fail now: make lexer",
+        ),
         (CHECKED, {"own": own(passed=True, counts=TestCounts(skipped=1))}, "no test ran in its check: make parser"),
         (CHECKED, {"own": own(passed=True), "findings": (FINDING,)}, "a test is gone"),
         (CHECKED, {"own": own(passed=True), "contradictions": (LIE,)}, ""),

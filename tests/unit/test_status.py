@@ -40,12 +40,13 @@ def requests_completion(text: str, *, only_at_end: bool = False) -> bool:
     [
         f"All tests pass.\r\n\r\n{PROMISE}\r\n",
         f"All tests pass, so {PROMISE}.",
+        f"There is nothing that does not pass. {PROMISE}",
         f"All tests pass.\n`{PROMISE}`",
         f"```\n{PROMISE}\n```",
         f"I ran this:\n  ~~~~sh\n  pytest ~~~\n  ~~~~\n{PROMISE}",
     ],
 )
-def test_a_promise_anywhere_requests_completion(text: str) -> None:
+def test_a_promise_on_its_own_line_or_at_the_end_of_one_requests_completion(text: str) -> None:
     assert read_ending(text, PROMISE).how == PROMISE
     assert requests_completion(text)
 
@@ -59,6 +60,11 @@ def test_a_promise_anywhere_requests_completion(text: str) -> None:
         f"At the end I shall say:\n  ~~~text\n  {PROMISE}\n  ~~~\nbut two tests fail.",
         f"At the end I shall say:\n````\n```\n{PROMISE}\n```\n````\nbut two tests fail.",
         f"A fence that was never closed:\n```\n{PROMISE}",
+        f"I will only say {PROMISE} once README.md is written.\nCONTINUE: write README.md",
+        f"Not {PROMISE}.",
+        f"> Reply with {PROMISE}",
+        f"| step | {PROMISE} |",
+        f"Two tests fail, so I do not output {PROMISE}",
         "EXIT_SIGNAL: false",
         "I shall set EXIT_SIGNAL: true later",
         "EXIT_SIGNAL: true\n\nIt is not done after all.\n\nEXIT_SIGNAL: false",
@@ -84,7 +90,7 @@ def test_an_exit_signal_requests_completion_in_a_block_or_alone(text: str) -> No
 
 @pytest.mark.feature("A5")
 def test_only_the_last_lines_of_other_output_count_as_a_request() -> None:
-    echoed = f"> end your last message with {PROMISE} on a line of its own.\n" + "> more of the prompt\n\n" * LAST_LINES
+    echoed = f"end your last message with:\n{PROMISE}\n" + "> more of the prompt\n\n" * LAST_LINES
     assert requests_completion(echoed)
     assert not requests_completion(echoed, only_at_end=True)
     assert not requests_completion("EXIT_SIGNAL: true\n" + "a line\n" * LAST_LINES, only_at_end=True)
