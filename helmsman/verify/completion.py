@@ -29,6 +29,7 @@ from helmsman.verify.stubs import describe_unexercised
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"
 UNPROVEN = "every check was green before the change, and no new test fails without it"
+ONLY_CHANGED = "only changed tests support the change, and none of them fails without it"
 RECENT = 5  # number of iterations in the dual gate
 
 
@@ -109,8 +110,12 @@ def _format_reason(problem: str, names: Sequence[str], judged: bool = False) -> 
 
 
 def _unproven_reason(config: LoopConfig, since: SinceStart) -> str:
-    if since.unchanged or not since.needs_test:
+    if since.unchanged:
         return ""
+    if not since.needs_test:
+        permitted = any(case.outcome == "CHANGED" and case.consequence == "reported" for case in since.table.cases)
+        is_open = permitted and not (since.table.of("proves") or config.judge.criteria or config.plan.file)
+        return ONLY_CHANGED if is_open else ""
     if asks_for_tests(config.goal) and not since.table.new_test_proves:
         return NO_NEW_TEST
     return "" if since.failing else UNPROVEN

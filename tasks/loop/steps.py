@@ -213,7 +213,7 @@ def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidenc
     work, place = work_of(context, state, change.commit), check_context(context, state)
     may_complete = new_tests.may_complete(state, evidence) and bool(work.changed)
     can_probe = config.workspace.clean and bool(work.changed)
-    run_due = new_tests.needs_start_run(state, evidence)
+    run_due = new_tests.needs_start_run(state, evidence) or (may_complete and bool(work.tests_as_they_were))
     shown = run_on_start(work, change.tree, report, partial(run_for_loop, context, state)) if run_due else StartRun()
     on_start = shown.report.without_output if shown.report else None
     trusted, outcome = _outcomes(context, state, evidence, report, shown)

@@ -17,7 +17,7 @@ from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.plan import CurrentItem, PlanItem, PlanProgress
 from helmsman.records.proof import WAIVABLE_RULES, DoneSignals, Proof, SinceStart
 from helmsman.records.state import LoopState
-from helmsman.verify.completion import UNCHANGED, UNPROVEN, criteria_of_doubts, prove, required_tests
+from helmsman.verify.completion import ONLY_CHANGED, UNCHANGED, UNPROVEN, criteria_of_doubts, prove, required_tests
 from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests, failures_on_start, may_be_done, needs_test, select_overlay
 from helmsman.verify.outcomes import outcomes
 from tests.unit.builders import ASKED, NOW, SILENT, call, check, config, evidence, report, situation, state
@@ -135,6 +135,22 @@ def test_a_new_test_must_fail_on_the_start_only_if_the_goal_asks_for_tests(goal:
 )
 def test_a_goal_asks_for_tests_only_in_so_many_words(goal: str, *, asks: bool) -> None:
     assert asks_for_tests(goal) is asks
+
+
+@pytest.mark.feature("V13", "V16")
+def test_a_change_of_a_failing_test_that_the_goal_asks_for_must_fail_without_the_work() -> None:
+    goal, test = "Update test_a to kilometres.", "tests/test_a.py::test_a"
+    of, red = config(goal=goal), report(check(passed=False, counts=TestCounts(failed=1, failing=(test,))))
+    trusted = TrustedRun(put_back=("tests/test_a.py",), report=red)
+    for on_start, outcome in ((GREEN, None), (red, Outcome.COMPLETED)):
+        table = outcomes(GREEN, trusted, {test}, goal, of.invariants, on_start).table
+        decided = decide(
+            situation(
+                state=state(config=of, green_at_start=False), checks=GREEN, claims=ASKED, since_start=SinceStart(table=table)
+            )
+        )
+        assert decided.outcome is outcome
+        assert (ONLY_CHANGED in decided.reason) is (outcome is None)
 
 
 def test_an_unchecked_start_is_not_green() -> None:
