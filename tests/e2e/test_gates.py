@@ -48,10 +48,19 @@ def paused_runs(server: PrefectServer, helmsman: ScriptedCommandLine) -> list[An
 
 
 def start(helmsman: ScriptedCommandLine, server: PrefectServer) -> "subprocess.Popen[str]":
-    """A loop that waits for its plan to be confirmed."""
+    """A loop that waits for its plan to be confirmed.
+
+    The engine pauses the run first, and then stores the form and its description: before, nobody can answer.
+    """
     process = helmsman.start("run", "reach it", *ASKING, "--name", "loop", "--repo", helmsman.repository)
-    assert eventually(lambda: _asks(helmsman) and paused_runs(server, helmsman) != [], PATIENCE), process.poll()
+    assert eventually(lambda: _asks(helmsman) and _shows_form(helmsman, server), PATIENCE), process.poll()
     return process
+
+
+def _shows_form(helmsman: ScriptedCommandLine, server: PrefectServer) -> bool:
+    with server.client() as client:
+        forms = [(run["id"], run["state"]["state_details"]["run_input_keyset"]) for run in paused_runs(server, helmsman)]
+        return any(client.get(f"/flow_runs/{run}/input/{keyset['description']}").is_success for run, keyset in forms)
 
 
 def _asks(helmsman: ScriptedCommandLine) -> bool:

@@ -77,6 +77,6 @@ def answer_forms(api: str, loop: str, *fills: Fill) -> Generator[Approver]:
     try:
         yield approver
     finally:
-        thread.join(PATIENCE)
+        thread.join(2 * PATIENCE)  # it gives up by itself, with the reason
     if failed:
         raise failed[0]
