@@ -1,10 +1,11 @@
 """Prompts and messages on the terminal: on standard error, since standard output is for results."""
 
+import os
 import shlex
 import signal
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from deployments.start_directory import start_directory
@@ -64,6 +65,8 @@ def exiting_cleanly(*signals: signal.Signals) -> Generator[None]:
     def end(number: int, _: object) -> None:
         for sig in handled:
             signal.signal(sig, signal.SIG_IGN)
+        with suppress(OSError):  # the terminal may be gone; `sys.stderr` may be in use where the signal came
+            os.write(2, b"interrupted\n")
         sys.exit(128 + number)
 
     previous = [(sig, signal.signal(sig, end)) for sig in handled]

@@ -328,8 +328,8 @@ def test_a_signal_removes_the_checkout_and_ends_the_command(helmsman: CommandLin
     assert has_begun(helmsman)
     assert len(checkouts(helmsman)) == 1
     process.send_signal(ending)
-    output, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 128 + ending, output
+    output, errors = process.communicate(timeout=PATIENCE)
+    assert (process.returncode, errors.splitlines()[-1:]) == (128 + ending, ["interrupted"]), output
     assert checkouts(helmsman) == []
     assert nothing_lives(helmsman)
     assert repository_state(helmsman) == before
