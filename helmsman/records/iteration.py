@@ -154,6 +154,9 @@ class Evidence(Record):
     """Whether the judge confirms what blocks the agent; None if the judge was not asked."""
     plan: CurrentItem | None = None
     own: CheckReport | None = None
+    """Results of the current item's check and, with the last item, of those of the items before."""
+    own_cannot_fail: bool = False
+    """Whether the item's check fails at the start, and passes there as soon as it has the work's tests."""
     noted: str = ""
     """Id of the current item, if the agent notes it as done."""
     item: ItemProof | None = None

@@ -21,15 +21,18 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.proof import Denial, DoneSignals, Proof, SinceStart
 from helmsman.records.state import LoopState
+from helmsman.records.verification import OutcomeTable
 from helmsman.verify.altered_tests import describe_cannot_fail
 from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, describe_survivors, join_some
 from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
+from helmsman.verify.outcomes import failing_at_start
 from helmsman.verify.stubs import describe_unexercised
 
 ALL_TICKED = "every item of the plan is ticked"
 UNCHANGED = "nothing differs from the start"
 UNPROVEN = "every check was green before the change, and no new test fails without it"
 ONLY_CHANGED = "only changed tests support the change, and none of them fails without it"
+NOT_BY_WORK = "what failed before any work passes now without the change as well, so something else has fixed it"
 RECENT = 5  # number of iterations in the dual gate
 
 
@@ -51,6 +54,12 @@ def prove(config: LoopConfig, before: DoneSignals, evidence: Evidence) -> Proof:
         looks_complete=looks_complete,
         test_only=test_only,
     )
+
+
+def rests_on_start_alone(config: LoopConfig, table: OutcomeTable) -> bool:
+    """Whether the only proof is what failed before any work, so that another cause than the work may have fixed it."""
+    proofs = table.of("proves")
+    return bool(proofs) and not (config.judge.criteria or config.plan.file or any(case.fails_on_base for case in proofs))
 
 
 def required_tests(config: LoopConfig) -> tuple[str, ...]:
@@ -114,8 +123,9 @@ def _unproven_reason(config: LoopConfig, since: SinceStart) -> str:
         return ""
     if not since.needs_test:
         permitted = any(case.outcome == "CHANGED" and case.consequence == "reported" for case in since.table.cases)
-        is_open = permitted and not (since.table.of("proves") or config.judge.criteria or config.plan.file)
-        return ONLY_CHANGED if is_open else ""
+        if since.table.of("proves") or config.judge.criteria or config.plan.file:
+            return ""
+        return _format_reason(NOT_BY_WORK, since.passing_now) or (ONLY_CHANGED if permitted else "")
     if asks_for_tests(config.goal) and not since.table.new_test_proves:
         return NO_NEW_TEST
     return "" if since.failing else UNPROVEN
@@ -130,6 +140,8 @@ def _unproven_reason(config: LoopConfig, since: SinceStart) -> str:
 
 ITEM = "plan."  # prefix of the criterion id for an item
 LONGEST_CRITERION = 4_000
+CANNOT_FAIL = "its check passes without the change as soon as its new tests are there, so they do not test this item"
+_ABOUT_TESTS = re.compile(r"tests?|spec|coverage", re.IGNORECASE)
 NO_EVIDENCE = "only the agent says that it is done"
 
 
@@ -143,7 +155,7 @@ def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
         return ItemProof(item=item.id, title=item.title, missing=(why,), tried=False)
     missing = tuple(filter(None, _reasons_against(state, evidence, item)))
     proof = ItemProof(item=item.id, title=item.title, proven=not missing, missing=missing, tried=evidence.execution.needs_checks)
-    if missing or item.check or tests_that_name(state, evidence, item):
+    if missing or (item.check and not evidence.own_cannot_fail) or tests_that_name(state, evidence, item):
         return proof
     # only the agent knows whether it has finished the item
     claimed = (claim.subject for claim in evidence.claims.claims if claim.kind == "item_done")
@@ -153,17 +165,20 @@ def prove_item(state: LoopState, evidence: Evidence) -> ItemProof | None:
         f"nothing shows that it is done: add a test that names `{item.id}` and fails without the change, or the"
         f" line `{item.id}: done` to the notes to have it reviewed"
     )
-    return proof.model_copy(
-        update={"proven": False, "missing": (NO_EVIDENCE if is_claimed else how_to_show,), "needs_word": is_claimed}
-    )
+    why = CANNOT_FAIL if evidence.own_cannot_fail else NO_EVIDENCE if is_claimed else how_to_show
+    return proof.model_copy(update={"proven": False, "missing": (why,), "needs_word": is_claimed})
+
+
+def is_about_tests(item: PlanItem) -> bool:
+    """Whether tests that pass without a change may be what an item asks for."""
+    return _ABOUT_TESTS.search(item.title) is not None
 
 
 def tests_that_name(state: LoopState, evidence: Evidence, item: PlanItem) -> tuple[str, ...]:
-    """Return tests that name the item and turned green: they failed in the last report, or fail on the start's source."""
-    before = state.checks.failures if state.checks else ()
-    failed = (name for result in before if result.counts for name in result.counts.failing)
+    """Return tests that name the item and turned green: they failed before any work, or fail on the start's source."""
+    before = failing_at_start(state.history) or ()
     on_start = evidence.since_start.tests if evidence.since_start else ()
-    return tuple(name for name in dict.fromkeys((*failed, *on_start)) if is_named_by(name, item.id, item.title))
+    return tuple(name for name in dict.fromkeys((*sorted(before), *on_start)) if is_named_by(name, item.id, item.title))
 
 
 def criterion_of(item: PlanItem | None, config: JudgeConfig) -> CriterionConfig | None:

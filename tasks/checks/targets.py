@@ -19,11 +19,12 @@ from helmsman.parsers.paths import matches_any
 from helmsman.parsers.source import Source, Test, is_test_file, language_of
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.state import LoopState
+from helmsman.records.verification import Case
 from helmsman.verify.completion import required_tests
 from helmsman.verify.findings import find_outside_link
 from helmsman.verify.hints import Change
 from helmsman.verify.new_tests import failures_on_start, select_overlay, unloaded_files
-from helmsman.verify.outcomes import tests_of_start
+from helmsman.verify.outcomes import run_cases, tests_of_start
 from helmsman.verify.touched import ChangedPaths, Read, classify_changes, files_run, is_settings
 from tasks.checks.run import CheckContext, Target, not_run_result, run_checks
 from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
@@ -207,6 +208,16 @@ def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> Start
     names = (f"{path}::{test.name}" for path, test in cases)
     unloaded = frozenset(test.bare_name for _, test in cases)
     return StartRun(start, failing, tuple(islice((*tests, *names), MOST_TESTS)), unloaded)
+
+
+def passing_on_start(work: Range, tree: str, cases: Sequence[Case], run: Run) -> tuple[str, ...]:
+    """Names of these cases that pass on the start now: what made them fail when the loop began is not in the work."""
+    checks = [check for check in work.config.checks if check.title in {case.check for case in cases}]
+    config = _with_titles(with_checks(work.config, checks), "start again")
+    report = run(Target(work.base, tree, config, stay=work.commit))
+    results = zip(checks, report.results, strict=True)
+    runs = {check.title: run_cases(result, check.title) for check, result in results}
+    return tuple(case.name for case in cases if case.check in runs and runs[case.check].state_of(case.name) == "green")
 
 
 def run_hidden(check_context: CheckContext, work: Range) -> tuple[CheckResult, ...]:

@@ -11,29 +11,25 @@ from typing import Any
 
 from prefect.context import TaskRunContext
 
-from helmsman.config import CheckConfig, LoopConfig
+from helmsman.config import LoopConfig
 from helmsman.orient.allowance import session_to_resume
 from helmsman.orient.brief import brief
 from helmsman.oversee.decide import Situation
 from helmsman.oversee.decide import decide as choose
 from helmsman.oversee.signals import IterationView
 from helmsman.parsers.status import read_ending
-from helmsman.records.advance import advance, untested_checks, with_consequences
+from helmsman.records.advance import advance, with_consequences
 from helmsman.records.agent import Execution
 from helmsman.records.agents import prints_text
-from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
+from helmsman.records.checks import CheckReport, Finding
 from helmsman.records.control import Overseen
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.events import IterationRecorded
 from helmsman.records.iteration import Briefing, Evidence, IterationRecord, Orientation, WrittenParts
 from helmsman.records.lessons import ExtractedLessons, Learned
-from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import PullRequest
-from helmsman.verify import new_tests
-from helmsman.verify.completion import prove, required_tests
-from helmsman.verify.hints import weigh
-from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
+from helmsman.verify.completion import required_tests
 from tasks.agents.call import Order
 from tasks.agents.call_folder import CallFolder, keep_briefing, keep_request
 from tasks.agents.claude import call_agent
@@ -41,16 +37,9 @@ from tasks.checks.judging import adjudicate, audit, collect_claims, revert_prote
 from tasks.checks.missing import explain_failures
 from tasks.checks.run import Target, run_checks
 from tasks.checks.targets import (
-    StartRun,
     check_context,
     run_for_loop,
-    run_hidden,
-    run_on_start,
-    run_trusted,
-    with_checks,
-    work_of,
 )
-from tasks.checks.variations import find_lookups, find_unexercised, probe_work, rests_on_new_tests, run_altered_tests, run_mutants
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.step import refreshing_if, step, step_key
 from tasks.loop.oversee import oversee as observe_and_oversee
@@ -58,10 +47,10 @@ from tasks.loop.prepare import prepare, read_notes
 from tasks.loop.recover import roll_back, undo_changes
 from tasks.loop.remember import lessons_from_model, remember
 from tasks.loop.remote_handover import check_lease
+from tasks.loop.since_start import check_hidden, compare_with_start, with_item_checks
 from tasks.models.planning import write_texts as write_plan
-from tasks.repository.hidden import require_known, store_output
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.plan import items_of, revert_plan, tick
+from tasks.repository.plan import revert_plan, tick
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import commit_turn, measure_change, reset_to
@@ -193,83 +182,10 @@ def claims(
         plan=orientation.plan,
     )
     evidence = collect_claims(context, state, evidence)
-    item, item_report = orientation.plan.item if orientation.plan else None, None
+    item = orientation.plan.item if orientation.plan else None
     if report and item is not None:
-        # the last item also has to leave the earlier ones as they were proven
-        done = [one for one in items_of(context, state) if one.id in state.plan.ticked and one.id != item.id]
-        earlier = done if new_tests.may_complete(state, evidence) else []
-        commands = dict.fromkeys(one.check for one in (item, *earlier) if one.check)
-        config = with_checks(state.config, [CheckConfig(command=command) for command in commands])
-        target = Target(execution.change.commit, execution.change.tree, config)
-        item_report = run_for_loop(context, state, target) if commands else None
-    return compare_with_start(context, state, evidence.model_copy(update={"own": item_report}))
-
-
-def compare_with_start(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
-    """The evidence with its differences from the loop's start, where the work may be done."""
-    report, config, change = evidence.checks, state.config, evidence.execution.change
-    if report is None or not new_tests.may_be_done(state, evidence):
-        return evidence
-    work, place = work_of(context, state, change.commit), check_context(context, state)
-    may_complete = new_tests.may_complete(state, evidence) and bool(work.changed)
-    can_probe = config.workspace.clean and bool(work.changed)
-    run_due = new_tests.needs_start_run(state, evidence) or (may_complete and bool(work.tests_as_they_were))
-    shown = run_on_start(work, change.tree, report, partial(run_for_loop, context, state)) if run_due else StartRun()
-    on_start = shown.report.without_output if shown.report else None
-    trusted, outcome = _outcomes(context, state, evidence, report, shown)
-    proving = outcome.table.of("proves") if may_complete and report.passed and config.workspace.clean else ()
-    seen = run_altered_tests(place, work, report, proving) if proving else None
-    needs_exercise = bool(proving) and rests_on_new_tests(work, proving) and not config.judge.criteria
-    since = SinceStart(
-        unchanged=not work.changed,
-        needs_test=new_tests.needs_test(state, evidence),
-        without_test=untested_checks(report, state.most_tests, state.without_test_at_start),
-        failing=shown.failing,
-        tests=shown.tests,
-        tests_changed=bool(work.tests_as_they_were),
-        changed_expectations=outcome.changed,
-        tests_of_start=trusted.model_copy(update={"report": trusted.report.without_output if trusted.report else None}),
-        on_start=on_start,
-        table=outcome.table,
-        looked_up=find_lookups(place, work) if can_probe and config.proof.neighbours else (),
-        mutants=run_mutants(place, work, report) if can_probe and config.proof.mutants else None,
-        cannot_fail=seen.cannot_fail if seen else None,
-        not_altered=seen.unseen if seen else (),
-        unexercised=find_unexercised(place, work, report, proving) if needs_exercise else None,
-    )
-    name = f"{state.due:05d}-{state.attempt}-{change.commit[:12]}"
-    hidden = check_hidden(context, state, change.commit, name) if may_complete and config.hidden else ()
-    update = {"since_start": since, "findings": (*evidence.findings, *outcome.findings), "hidden": hidden}
-    evidence = evidence.model_copy(update=update)
-    if not (may_complete and config.proof.probes):
-        return evidence
-    # probes cost money: run them only where nothing else denies that the work is done; the item reports the rest of a plan
-    proof = prove(config, state.done, evidence)
-    if not (proof.asked and proof.green) or proof.refusing_rules - {"plan"}:
-        return evidence
-    probed = probe_work(context, state, change.commit, lambda: judge_credentials(config))
-    return evidence.model_copy(update={"probed": probed})
-
-
-def trusted_run(context: LoopContext, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedRun:
-    """Run the given checks on the work with the tests of the loop's start, where any of these has changed."""
-    work = work_of(context, state, execution.change.commit, checks)
-    return run_trusted(work, execution.change.tree, partial(run_for_loop, context, state))
-
-
-def _outcomes(
-    context: LoopContext, state: LoopState, evidence: Evidence, report: CheckReport, start_run: StartRun
-) -> tuple[TrustedRun, Outcomes]:
-    """Run the start's tests on the work, also for the current item's check, and combine the outcomes of all runs."""
-    config, item_results = state.config, evidence.own.results if evidence.own else ()
-    checks = (*config.checks, *(CheckConfig(command=result.command) for result in item_results))
-    trusted = trusted_run(context, state, evidence.execution, checks)
-    combined = report.model_copy(update={"results": (*report.results, *item_results)})
-    failing = failing_at_start(state.history)
-    if failing is not None or item_results:  # the item's check is assumed to have failed at the start
-        failing = frozenset((failing or frozenset[str]()) | {result.name for result in item_results})
-    result = outcomes(combined, trusted, failing, config.goal, config.invariants, start_run.report, start_run.unloaded)
-    return trusted, result._replace(findings=weigh(result.findings, config.invariants))
+        evidence = with_item_checks(context, state, evidence, item)
+    return compare_with_start(context, state, evidence)
 
 
 @step(by_step)
@@ -337,11 +253,3 @@ def draw_lessons(context: LoopContext, state: LoopState) -> ExtractedLessons:
 @step(by_step)
 def open_pull_request(context: LoopContext, state: LoopState) -> PullRequest:
     return request_pull(context, state)
-
-
-def check_hidden(context: LoopContext, state: LoopState, commit: str, name: str) -> tuple[CheckResult, ...]:
-    """Run the hidden checks on a commit; their commands and output are stored under `name`, for people only."""
-    require_known(state)
-    results = run_hidden(check_context(context, state), work_of(context, state, commit))
-    store_output(state.uid, name, results)
-    return tuple(result.for_agent for result in results)

@@ -10,7 +10,7 @@ from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckResult
 from tasks.checks.run import Target, run_checks
 from tasks.checks.targets import check_context
-from tasks.loop.steps import check_hidden
+from tasks.loop.since_start import check_hidden
 from tasks.repository.hidden import copy_over, hidden_folder, require_outside
 from tasks.repository.state_ref import read_state, replace_state, show_state
 from tests.fakes.repositories import LoopWork, commit, make_repository, start_loop, write

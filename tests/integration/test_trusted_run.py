@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from helmsman.records.checks import Finding, TrustedRun, Weight
+from helmsman.records.iteration import Evidence
+from helmsman.records.plan import PlanItem
+from helmsman.records.verification import Case
 from helmsman.verify.outcomes import outcomes
-from tasks.checks.targets import Range, run_for_loop, run_on_start, work_of
-from tasks.loop import steps
+from tasks.checks.targets import Range, passing_on_start, run_for_loop, run_on_start, work_of
+from tasks.loop import since_start, steps
+from tasks.loop.since_start import with_item_checks
 from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, start_loop, write
 
 pytestmark = pytest.mark.feature("V13")
@@ -30,7 +34,7 @@ def judged(work: LoopWork, check: str = CHECK, **invariants: Any) -> tuple[Trust
     """The further run, and what is found in it."""
     state, done = work.configured(checks=[check], invariants=invariants).state, work.execution()
     config = state.config
-    copy = steps.trusted_run(work.context, state, done, config.checks)
+    copy = since_start.trusted_run(work.context, state, done, config.checks)
     return copy, list(outcomes(steps.checks.fn(work.context, state, done), copy, {check}, "x", config.invariants).findings)
 
 
@@ -110,7 +114,7 @@ def test_inline_tests_of_the_start_run_on_the_new_source(work: LoopWork) -> None
     head = commit(work.path, "cheat", {"lib.rs": "fn one() -> u8 { 3 }\n" + tests.replace("assert_eq!(super::one(), 2);", "")})
     state = work.configured(checks=["grep 'u8 { 3 }' lib.rs && ! grep assert_eq lib.rs"]).state
     state = state.model_copy(update={"base_commit": begun})
-    copy = steps.trusted_run(work.context, state, work.execution(begun), state.config.checks)
+    copy = since_start.trusted_run(work.context, state, work.execution(begun), state.config.checks)
     assert copy.put_back == ("lib.rs",)
     assert copy.report is not None
     assert (copy.report.results[0].passed, "u8 { 3 }" in copy.report.results[0].head) == (False, True)
@@ -137,7 +141,7 @@ def test_a_cancelled_check_leaves_the_branch_unchanged(work: LoopWork) -> None:
     state, done = work.configured(checks=[CHECK]).state, work.execution()
     cancel.touch()
     with pytest.raises(Exception, match="cancelled"):
-        steps.trusted_run(work.context, state, done, state.config.checks)
+        since_start.trusted_run(work.context, state, done, state.config.checks)
     assert unmoved(work, head)
 
 
@@ -159,3 +163,34 @@ def test_only_tests_that_fail_on_the_start_prove_the_work(work: LoopWork) -> Non
     assert compared() == (True, True, (state.config.checks[0].command,))
     assert unmoved(work, head)
     assert (work.path / "answer").read_text() == "2\n"
+
+
+@pytest.mark.feature("V9")
+def test_a_failure_that_something_else_fixed_is_noticed(work: LoopWork) -> None:
+    """The service is down when the loop begins, and up at the claim."""
+    service = work.path.parent / "service"
+    state = work.configured(checks=['test "$(cat answer)" = 2', f"test -e '{service}'"]).state
+    head = commit(work.path, "work", {"answer": "2\n"})
+    service.touch()
+    proof = {"outcome": "FAIL_TO_PASS", "consequence": "proves", "why": ""}
+    names = [check.title for check in state.config.checks]
+    cases = [Case.model_validate({"name": name, "check": name, **proof}) for name in names]
+    changes = work_of(work.context, state, head)
+    passing = passing_on_start(changes, work.execution().change.tree, cases, partial(run_for_loop, work.context, state))
+    assert passing == (names[1],)
+    assert unmoved(work, head)
+
+
+@pytest.mark.feature("M8")
+def test_an_item_check_must_fail_at_the_start_with_its_new_tests(work: LoopWork) -> None:
+    state = work.configured(checks=["true"]).state
+    empty, strict = "exit 0\n", 'test "$(cat answer)" = 2\n'
+    commit(work.path, "work", {"tests/new_test.sh": empty, "tests/item_test.sh": strict, "answer": "2\n"})
+    proofs: dict[str, tuple[bool, bool]] = {}
+    for check in ("sh tests/new_test.sh", "sh tests/item_test.sh", "true"):
+        item = PlanItem(id="T001", title="answer", check=check)
+        evidence = with_item_checks(work.context, state, Evidence(execution=work.execution()), item)
+        assert evidence.own is not None
+        proofs[check] = evidence.own.results[0].passed, evidence.own_cannot_fail
+    # "true" passes in any case: nothing says that its item needs a change
+    assert proofs == {"sh tests/new_test.sh": (True, True), "sh tests/item_test.sh": (True, False), "true": (True, False)}

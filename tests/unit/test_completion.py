@@ -17,7 +17,16 @@ from helmsman.records.gates import Answer, Choice, GateKind
 from helmsman.records.plan import CurrentItem, PlanItem, PlanProgress
 from helmsman.records.proof import WAIVABLE_RULES, DoneSignals, Proof, SinceStart
 from helmsman.records.state import LoopState
-from helmsman.verify.completion import ONLY_CHANGED, UNCHANGED, UNPROVEN, criteria_of_doubts, prove, required_tests
+from helmsman.verify.completion import (
+    NOT_BY_WORK,
+    ONLY_CHANGED,
+    UNCHANGED,
+    UNPROVEN,
+    criteria_of_doubts,
+    prove,
+    required_tests,
+    rests_on_start_alone,
+)
 from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests, failures_on_start, may_be_done, needs_test, select_overlay
 from helmsman.verify.outcomes import outcomes
 from tests.unit.builders import ASKED, NOW, SILENT, call, check, config, evidence, report, situation, state
@@ -151,6 +160,17 @@ def test_a_change_of_a_failing_test_that_the_goal_asks_for_must_fail_without_the
         )
         assert decided.outcome is outcome
         assert (ONLY_CHANGED in decided.reason) is (outcome is None)
+
+
+def test_what_passes_at_the_start_by_now_proves_nothing() -> None:
+    of, tests = config(), ("tests/test_a.py::test_a", "tests/test_a.py::test_b")
+    for passing_now, outcome in ((tests[:1], Outcome.COMPLETED), (tests, None)):
+        own = report(check(passed=True, counts={"passed": 2}))
+        table = outcomes(own, TrustedRun(), set(tests).difference(passing_now), of.goal, of.invariants).table
+        assert rests_on_start_alone(of, table) is (outcome is not None)
+        decided = decide(claim(SinceStart(table=table, passing_now=passing_now)))
+        assert decided.outcome is outcome
+        assert (NOT_BY_WORK in decided.reason) is (outcome is None)
 
 
 def test_an_unchecked_start_is_not_green() -> None:

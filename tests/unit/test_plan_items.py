@@ -23,7 +23,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import CurrentItem, ItemProof, ItemSketch, PlanEdit, PlanItem, PlanProgress, Tick
 from helmsman.records.proof import SinceStart
 from helmsman.records.state import LoopState
-from helmsman.verify.completion import NO_EVIDENCE, apply_judgement, criterion_of, prove, prove_item
+from helmsman.verify.completion import CANNOT_FAIL, NO_EVIDENCE, apply_judgement, criterion_of, prove, prove_item
 from tests.unit import builders
 from tests.unit.builders import NOW
 
@@ -102,8 +102,17 @@ def test_items_are_proven_by_their_check_or_a_test_never_by_a_claim() -> None:
 
 
 def test_a_newly_passing_test_that_names_the_item_proves_it() -> None:
-    failing = builders.check(passed=False, counts=TestCounts(failed=1, failing=("tests/test_a.py::TestT001::test_parses",)))
-    assert not missing(PLAIN, loop(checks=builders.report(failing)))
+    test = "tests/test_a.py::TestT001::test_parses"
+    failing = builders.report(builders.check(passed=False, counts=TestCounts(failed=1, failing=(test,))))
+    assert not missing(PLAIN, with_baseline(loop(), failing))
+    # failing in between shows nothing: the agent may have written the test to fail
+    assert UNSHOWN in missing(PLAIN, loop(checks=failing))
+
+
+def test_an_item_check_that_needs_only_its_new_tests_shows_nothing() -> None:
+    vacuous: dict[str, Any] = {"own": own(passed=True), "own_cannot_fail": True}
+    assert missing(CHECKED, **vacuous) == CANNOT_FAIL
+    assert not missing(CHECKED, **vacuous, since_start=NAMED)
 
 
 def test_items_with_a_check_are_proven_despite_earlier_failures() -> None:
