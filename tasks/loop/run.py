@@ -50,12 +50,12 @@ from tasks.loop.remote_handover import acquire_lease, holds_lease, push_at_end
 from tasks.loop.start import open_loop
 from tasks.memory import project_id
 from tasks.observers.telemetry import exporting
-from tasks.repository.git import Repository, commit_and_tree, open_repository
+from tasks.repository.git import Repository, commit_and_tree, current_branch, open_repository, read_ref
 from tasks.repository.loop_context import LoopContext, exclusive_checkout, loop_context, loop_folder, mark_finished
 from tasks.repository.objects import close_readers
 from tasks.repository.plan import items_of
 from tasks.repository.state_ref import Fenced, known_state, read_state, replace_state, state_ref
-from tasks.repository.worktree import remove_worktree
+from tasks.repository.worktree import dirty_paths, remove_worktree, salvage
 from tasks.sandbox.probe import require_sandbox
 from tasks.system.clock import now_utc
 from tasks.system.environment import refuse_nested
@@ -186,9 +186,20 @@ def tidy(context: LoopContext, state: LoopState) -> None:
     try:
         copy_notes(context, state)
         mark_finished(context, state)
+        _save_edits(context, state)
         remove_worktree(context.repository, context.worktree)
     except (HelmsmanError, OSError) as error:
         get_run_logger().warning("the worktree %s could not be removed: %s", context.worktree, error)
+
+
+def _save_edits(context: LoopContext, state: LoopState) -> None:
+    """Save on a ref what a person has edited in the worktree, and not committed, since the work was verified."""
+    if current_branch(context.worktree) == state.branch and not dirty_paths(context.worktree):
+        return
+    tip = read_ref(context.repository.common, f"refs/heads/{state.branch}") or state.head
+    if saved := salvage(context.repository, context.worktree, state, tip):
+        line = f"uncommitted changes in {context.worktree}, which is removed, are kept: git show {saved.ref}"
+        publish(MemoryNoted(lines=(line,)))
 
 
 def engine_state(state: LoopState) -> EndState:

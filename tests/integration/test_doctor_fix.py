@@ -177,6 +177,18 @@ def test_a_worktree_that_stays_because_git_could_not_be_started_ends_no_complete
     assert str(path) in scene.doctor("worktrees")[0].found
 
 
+@pytest.mark.feature("E3")
+def test_what_a_person_edits_in_a_completed_loops_worktree_is_kept_when_it_is_removed(scene: Scene) -> None:
+    state = scene.completed(left=False)
+    path, place = scene.worktree(state), loop_context(str(scene.repository), state)
+    (path / "notes.txt").write_text("mine\n")
+    with disable_run_logger():
+        tidy(place, state)
+    refs = git(scene.repository, "for-each-ref", "--format=%(refname)", f"refs/helmsman/{state.loop}/salvage/").split()
+    assert (path.exists(), [git(scene.repository, "show", f"{ref}:notes.txt") for ref in refs]) == (False, ["mine\n"])
+    assert git(scene.repository, "rev-parse", state.branch).strip() == state.head
+
+
 def test_an_interrupted_loop_is_reported_with_the_resume_command(scene: Scene) -> None:
     scene.loop("half-done")
     finding, fixed = scene.doctor("loops", fix=True)
