@@ -92,7 +92,7 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **options: Any) -> int:
         return 0
     if in_a_row:  # the loop that ended it says why; a rejected one has no state
         broken = known_state(repository, next(loop.loop for loop in result.loops if loop.outcome is not Outcome.COMPLETED))
-        return exit_code(broken) if broken else OPERATOR_EXIT_CODE
+        return exit_code(broken) or 1 if broken else OPERATOR_EXIT_CODE  # completed and not merged is not success either
     outcomes = {loop.outcome for loop in ((result.kept,) if result.kept else result.loops)}
     return next((EXIT_CODES[outcome] for outcome in EXIT_PRIORITY if outcome in outcomes), 1)
 

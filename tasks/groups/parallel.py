@@ -15,7 +15,7 @@ from helmsman.config import LimitsConfig, LoopConfig
 from helmsman.config.layers import merge_tables
 from helmsman.errors import OperatorError, TransientError
 from helmsman.oversee.group import MOST_RUNS, Member, due_members, prerequisites, share, unreachable_members
-from helmsman.oversee.merging import is_merge_due
+from helmsman.oversee.merging import NOT_MERGED, is_merge_due
 from helmsman.parsers.alignment_file import own_goal
 from helmsman.parsers.plan_order import in_order
 from helmsman.plain import clean
@@ -185,7 +185,7 @@ def record_exit(group: Group, ended: WorkerExit) -> None:
     group.futures.pop(ended.loop, None)
     group.exited |= {ended.loop} if ended.exit_code == 0 else set()
     state = known_state(group.repository, ended.loop)
-    if state is not None and state.ending is not None:
+    if state is not None and state.ending is not None and not is_merge_due(state):
         group.problems.pop(ended.loop, None)
         return
     if ended.exit_code == OPERATOR_EXIT_CODE:
@@ -236,6 +236,8 @@ def group_result(group: Group) -> ParallelResult:
                 "untold": state.untold,
                 "merged": state.merged.commit if state.merged else "",
             }
+            if is_merge_due(state):  # its process ended before the merge: what was requested is not reached
+                fields |= {"outcome": None, "reason": f"{NOT_MERGED}; {fields['reason']}"}
             entry = entry.model_copy(update=fields)
         if entry.outcome is not Outcome.COMPLETED and group.items and group.items[place].id in done:
             entry = entry.model_copy(update={"outcome": Outcome.COMPLETED, "reason": "ticked in the plan"})

@@ -9,6 +9,7 @@ import pytest
 
 from deployments.demo_model import Turn
 from helmsman.errors import OperatorError
+from helmsman.oversee.group import MOST_RUNS
 from helmsman.records.decision import Decision, Outcome
 from helmsman.records.request import Choice, Link, LoopRequest, ParallelRequest
 from helmsman.records.state import LoopState, Spending
@@ -106,6 +107,18 @@ def test_attempts_at_one_goal_never_merge_by_themselves_and_the_chosen_one_does(
     last = group_of(request(tmp_path, 2, **merging))
     assert [(one.loop, one.reopen) for one in begin(last)] == [("g-2", False)]
     assert not group_result(last).done  # it is chosen and not merged yet
+
+
+def test_a_loop_whose_process_dies_before_the_merge_leaves_the_group_incomplete(repository: Path, tmp_path: Path) -> None:
+    group = group_of(request(tmp_path, 1, settings={"merge": {"into": "main"}}))
+    for _ in range(MOST_RUNS):
+        (due,) = begin(group)
+        open_loop(due, "", NOW)
+        end(group, "g-1", Outcome.COMPLETED, status=1)
+    assert begin(group) == []
+    result = group_result(group)
+    assert (result.done, result.completed, result.problems) == (False, 0, ("g-1: words",))
+    assert result.loops[0].reason.startswith("the work is verified and not merged; ")
 
 
 def test_a_group_resumes_only_with_its_original_goals(repository: Path, tmp_path: Path) -> None:
