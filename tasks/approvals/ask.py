@@ -145,13 +145,9 @@ def _apply_answer(context: LoopContext, state: LoopState, answer: Answer) -> Loo
     if (answer.kind, answer.choice) == (GateKind.ITEM, Choice.APPROVE):
         tick_by_person(context, state, answer.by or "a person")
     head = read_ref(context.repository.common, f"refs/heads/{state.branch}") or state.head
-    if answer.kind is GateKind.MERGE and after.outcome is Outcome.COMPLETED and head != state.head:
-        raise OperatorError(
-            "the branch has moved since the work was verified",
-            expected=f"{state.branch} at {state.head[:12]}",
-            found=head[:12],
-            remedy="answer revise to verify what is there now, or reset the branch",
-        )
+    is_accepted = answer.choice is Choice.ACCEPT or (answer.kind is GateKind.MERGE and after.outcome is Outcome.COMPLETED)
+    if is_accepted and head != state.head:
+        raise _moved_error(state, head)
     after = after.model_copy(update={"head": head})
     if after.ending is None:
         ensure_worktree(context.repository, context.worktree, after.branch, after.head, after.base_commit)
@@ -159,3 +155,14 @@ def _apply_answer(context: LoopContext, state: LoopState, answer: Answer) -> Loo
     after = replace_state(context.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
     publish_changes(after, context)
     return after
+
+
+def _moved_error(state: LoopState, head: str) -> OperatorError:
+    """The answer would also accept commits that were made since the question was asked."""
+    again = Choice.REVISE if state.gate and Choice.REVISE in state.gate.choices else Choice.APPROVE
+    return OperatorError(
+        "the branch has moved since the question was asked",
+        expected=f"{state.branch} at {state.head[:12]}",
+        found=head[:12],
+        remedy=f"answer {again} to verify what is there now, or reset the branch",
+    )

@@ -170,6 +170,20 @@ def test_only_what_was_proven_is_approved_for_merging(drive: Drive) -> None:
     assert (after.outcome, after.gate is not None, after.answers) == (Outcome.WAITING, True, ())
 
 
+def test_work_is_accepted_only_as_it_was_when_the_question_was_asked(drive: Drive) -> None:
+    driven = drive([SOLVED, says(PROMISE), says(PROMISE)], checks=["true"])
+    assert driven.state.outcome is Outcome.UNPROVEN
+    worktree = worktree_of(open_repository(driven.repository), "loop", driven.state.config.workspace)
+    (worktree / "answer").write_text("broken\n")
+    git(worktree, "commit", "--quiet", "--all", "--message", "By hand")
+    put(driven.repository, Choice.ACCEPT)
+    after = resume(driven.repository)
+    assert (after.outcome, after.answers) == (Outcome.UNPROVEN, ())
+    assert after.gate is not None
+    assert "the branch has moved since the question was asked" in after.gate.refused
+    assert "answer approve to verify what is there now" in after.gate.refused
+
+
 @pytest.mark.slow
 @pytest.mark.feature("E3")
 @pytest.mark.parametrize("ask", [True, False])
