@@ -71,6 +71,16 @@ def by_step(run: TaskRunContext, inputs: dict[str, Any]) -> str:
     return step_key(inputs["state"], run.task.name)
 
 
+VERIFYING = {"goal", "checks", "hidden", "completion", "plan", "judge", "invariants", "proof", "workspace", "sandbox"}
+"""Parts of the configuration that decide whether work is done."""
+
+
+def by_verification(run: TaskRunContext, inputs: dict[str, Any]) -> str:
+    """The key of a result that rests on how work is verified: a person may change that before an interrupted loop continues."""
+    verifying = inputs["state"].config.model_dump_json(include=VERIFYING)
+    return f"{by_step(run, inputs)}-{hashlib.sha256(verifying.encode()).hexdigest()[:16]}"
+
+
 def by_tree(_run: TaskRunContext, inputs: dict[str, Any]) -> str | None:
     """The key of a check report: a tree is checked only once, across all iterations.
 
@@ -156,12 +166,12 @@ def checks(context: LoopContext, state: LoopState, execution: Execution) -> Chec
         reset_to(context.worktree, state.branch, change.commit)
 
 
-@step(by_step)
+@step(by_verification)
 def invariants(context: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
     return audit(context, state, execution)
 
 
-@step(by_step)
+@step(by_verification)
 def claims(
     context: LoopContext,
     state: LoopState,
@@ -188,7 +198,7 @@ def claims(
     return compare_with_start(context, state, evidence)
 
 
-@step(by_step)
+@step(by_verification)
 def judge(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:
     folder = CallFolder(context.folder.call(state.due, state.attempt), state.uid)
     return adjudicate(context, state, evidence, lambda: judge_credentials(state.config), partial(keep_request, folder))
@@ -203,12 +213,12 @@ def learn(context: LoopContext, state: LoopState, orientation: Orientation, evid
     return remember(context, IterationView(state, evidence, orientation.started_at, now_utc()), orientation.recalled)
 
 
-@step(by_step)
+@step(by_verification)
 def oversee(context: LoopContext, state: LoopState, orientation: Orientation, evidence: Evidence) -> Overseen:
     return observe_and_oversee(context, state, orientation, evidence)
 
 
-@step(by_step)
+@step(by_verification)
 def decide(context: LoopContext, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
     return choose(Situation(state, evidence, overseen.signals, now_utc(), overseen.oversight))
 

@@ -114,7 +114,7 @@ def test_every_folder_is_a_regular_package() -> None:
 
 # --- The steps of an iteration. Each takes where it works and the state of its loop: key and run name are made from that ---
 
-KEYS = {"by_step", "by_tree"}
+KEYS = {"by_step", "by_tree", "by_verification"}
 
 
 def steps() -> dict[str, ast.FunctionDef]:

@@ -3,17 +3,18 @@
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 from prefect import flow, results
 from prefect.filesystems import LocalFileSystem
 from prefect.settings import PREFECT_DEFAULT_RESULT_STORAGE_BLOCK, temporary_settings
 
-from helmsman.config import LoopConfig, RemoteConfig
+from helmsman.config import CheckConfig, LimitsConfig, LoopConfig, RemoteConfig
 from helmsman.errors import TransientError
 from helmsman.records.state import LoopState
 from tasks.engine.step import is_kept, require_results, step
-from tasks.loop.steps import by_step
+from tasks.loop.steps import by_step, by_verification
 from tests.fakes.repositories import loop_state
 
 pytestmark = pytest.mark.feature("D4")
@@ -63,3 +64,21 @@ def test_an_unusable_storage_is_reported_before_any_work() -> None:
         cached_steps(BROKEN)
     assert BROKEN in str(caught.value)
     assert f"helmsman resume {STATE.loop}" in caught.value.remedy
+
+
+def test_a_verdict_of_an_interrupted_iteration_is_used_again_only_for_the_same_checks(engine_url: str) -> None:
+    judged = list[LoopConfig]()
+
+    @step(by_verification)
+    def judge(_repository: str, state: LoopState) -> int:
+        judged.append(state.config)
+        return len(judged)
+
+    @flow
+    def verdicts(configs: list[LoopConfig]) -> list[int]:
+        uid = uuid4().hex
+        return [judge("repository", loop_state("c", loop="l", uid=uid, config=config)) for config in configs]
+
+    more = CONFIG.model_copy(update={"limits": LimitsConfig(iterations=99)})
+    other = CONFIG.model_copy(update={"checks": (CheckConfig(command="make"),)})
+    assert verdicts([CONFIG, more, other, CONFIG]) == [1, 1, 2, 1]
