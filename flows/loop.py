@@ -21,6 +21,7 @@ from tasks.loop.run import (
     merge_when_due,
     tidy,
     wait_if_due,
+    with_current_checks,
 )
 from tasks.observers.artifacts import log_iteration, publish_artifacts
 
@@ -35,6 +36,7 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
             state = begin_loop(context, state)
             while (state := merge_when_due(context, ask_due_questions(context, state))).ending is None:
                 wait_if_due(context, state)
+                state = with_current_checks(context, state)
                 record = iteration(request.repository, state)
                 state = advance(state, record)
                 log_iteration(record)

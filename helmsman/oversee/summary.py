@@ -99,9 +99,18 @@ def with_baseline(state: LoopState, report: CheckReport) -> LoopState:
     """
     if state.iteration or not report.results or not all(map(is_base, state.history)):
         return state
+    return _with_base(state, report).model_copy(update=_facts_of_start(report))
+
+
+def with_other_checks(state: LoopState, report: CheckReport) -> LoopState:
+    """Reset a loop whose checks were changed: earlier measurements are of other checks. `report`: of the new ones at its base."""
+    at_base = with_new_base(state.model_copy(update={"head": state.base_commit}), report)
+    return at_base.model_copy(update={"head": state.head, "failed": state.failed, **_facts_of_start(report)})
+
+
+def _facts_of_start(report: CheckReport) -> dict[str, Any]:
     empty = tuple(result.command for result in report.results if result.ran_no_test)
-    facts = {"green_at_start": report.passed, "without_test_at_start": empty, "collected_at_start": report.collected}
-    return _with_base(state, report).model_copy(update=facts)
+    return {"green_at_start": report.passed, "without_test_at_start": empty, "collected_at_start": report.collected}
 
 
 def with_new_base(state: LoopState, report: CheckReport | None) -> LoopState:

@@ -26,9 +26,9 @@ from helmsman.memory.estimates import format_estimate
 from helmsman.orient.decomposition import oversize_warning
 from helmsman.oversee.limits import many_iterations_alert
 from helmsman.oversee.merging import is_merge_due
-from helmsman.oversee.summary import start_warnings, with_baseline
+from helmsman.oversee.summary import start_warnings, with_baseline, with_other_checks
 from helmsman.prices import known_price
-from helmsman.records.checks import checks_fail
+from helmsman.records.checks import CheckReport, checks_fail
 from helmsman.records.decision import Outcome
 from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, SignalRaised, WaitStarted
 from helmsman.records.request import LoopRequest
@@ -64,6 +64,7 @@ from tasks.system.files import locked_within
 from tasks.system.journal import journal_to, listening, publish
 from tasks.system.lock import exclusive_folder
 from tasks.system.paths import helmsman_folder
+from tasks.system.secrets import redact
 
 Stop = Callable[[], bool]
 
@@ -269,6 +270,30 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
         return state
     subject = f"baseline: {checks_fail(len(report.failures), len(report.results))}" if report else f"a {after.task_type}"
     return replace_state(context.repository, state, after, subject)
+
+
+def with_current_checks(context: LoopContext, state: LoopState) -> LoopState:
+    """The loop, measured from its start again if a person has changed its checks: what passed before any work proves nothing.
+
+    Raises as `begin_loop` does.
+    """
+    reported = _commands(state.checks)
+    if not reported or reported == [redact(check.command) for check in state.config.checks]:
+        return state
+    report = steps.baseline(context, state, commit_and_tree(context.worktree, state.base_commit)[1])
+    if _commands(report) == reported:
+        return state
+    publish(LoopBegun(report=report, warnings=tuple(start_warnings(state.config, report, items_of(context, state)))))
+    if unready := start_error(report, context.repository, state.base_commit):
+        raise unready
+    after = with_other_checks(state, report).model_copy(update={"updated_at": now_utc()})
+    subject = f"baseline of other checks: {checks_fail(len(report.failures), len(report.results))}"
+    return replace_state(context.repository, state, after, subject)
+
+
+def _commands(report: CheckReport | None) -> list[str]:
+    """Commands of a report's checks, without hidden ones, which show none."""
+    return [redact(result.command) for result in report.results if result.command] if report else []
 
 
 def merge_when_due(context: LoopContext, state: LoopState) -> LoopState:

@@ -102,8 +102,8 @@ def checks_fingerprint(config: LoopConfig) -> str:
 
 @step(by_tree)
 def baseline(context: LoopContext, state: LoopState, tree: str) -> CheckReport:
-    """Run the checks on the loop's first commit. Raises SetupFailed."""
-    return run_for_loop(context, state, Target(state.head, tree, state.config), run_checks)
+    """Run the checks on the commit that the loop started from. Raises SetupFailed."""
+    return run_for_loop(context, state, Target(state.base_commit, tree, state.config, stay=state.head), run_checks)
 
 
 @step(by_step)

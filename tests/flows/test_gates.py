@@ -184,6 +184,21 @@ def test_work_is_accepted_only_as_it_was_when_the_question_was_asked(drive: Driv
     assert "answer approve to verify what is there now" in after.gate.refused
 
 
+def test_a_check_that_a_person_adds_proves_the_work_if_it_fails_at_the_loops_start(drive: Drive) -> None:
+    driven = drive([SOLVED, says(PROMISE), says(PROMISE)], checks=["true"])
+    assert driven.state.outcome is Outcome.UNPROVEN
+    put(driven.repository, Choice.APPROVE, settings={"checks": ["sh check.sh"]})
+    after = resume(driven.repository)
+    assert (after.outcome, after.green_at_start, after.iteration) == (Outcome.COMPLETED, False, 3)
+
+
+def test_a_check_that_a_person_gives_instead_proves_nothing_if_it_passes_at_the_loops_start(drive: Drive) -> None:
+    driven = drive([NOISE, SOLVED, says(PROMISE)], limits={"iterations": 1})
+    assert driven.state.green_at_start is False
+    after = resume(driven.repository, checks=["true"], limits={"iterations": 9})
+    assert (after.outcome, after.green_at_start) == (Outcome.UNPROVEN, True)
+
+
 @pytest.mark.slow
 @pytest.mark.feature("E3")
 @pytest.mark.parametrize("ask", [True, False])
