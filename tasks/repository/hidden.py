@@ -44,10 +44,13 @@ def with_hidden(state: LoopState) -> LoopState:
     if all(check.is_available for check in state.config.hidden):
         return state
     try:
-        stored = {check.name: check for check in _CHECKS.validate_json((hidden_folder(state.uid) / "checks.json").read_bytes())}
+        stored = _CHECKS.validate_json((hidden_folder(state.uid) / "checks.json").read_bytes())
     except (OSError, ValidationError):
         return state
-    return _with_hidden_config(state, tuple(stored.get(check.name, check) for check in state.config.hidden))
+    if [check.name for check in stored] == [check.name for check in state.config.hidden]:  # two may have the same name
+        return _with_hidden_config(state, stored)
+    by_name = {check.name: check for check in stored}
+    return _with_hidden_config(state, tuple(by_name.get(check.name, check) for check in state.config.hidden))
 
 
 def require_known(state: LoopState) -> None:

@@ -67,6 +67,14 @@ def test_the_state_contains_only_names(work: LoopWork) -> None:
     assert str(work.path.parent / "own") not in objects
 
 
+def test_two_hidden_checks_of_the_same_name_both_run(work: LoopWork) -> None:
+    hidden = [{"command": command, "name": "acceptance"} for command in ("false", "true")]
+    after = work.configured(hidden=hidden).state
+    replace_state(work.repository, work.state, after, "hide")
+    work = replace(work, state=read_state(work.repository, after.loop)[0])
+    assert [one.passed for one in found(work, commit(work.path, "nothing"))] == [False, True]
+
+
 def test_nothing_completes_without_the_commands(work: LoopWork) -> None:
     work = hiding(work, "true")
     (hidden_folder(work.state.uid) / "checks.json").unlink()
