@@ -22,6 +22,7 @@ from helmsman.records.decision import Outcome
 from helmsman.records.hats import Preset
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
+from tasks.agents.call_folder import CallFolder, has_started
 from tasks.agents.catalogue import LoopSettings, find_agent
 from tasks.agents.project_settings import require_project_settings
 from tasks.loop.alignment_file import with_alignment
@@ -220,7 +221,15 @@ def _reopen_existing(repository: Repository, request: LoopRequest, now: datetime
     require_budget(state, config)
     if state.ending is None and config == state.config:
         return state
+    if state.config.workspace.in_place and state.ending is not None and not _has_call_in_flight(repository, state):
+        with exclusive_checkout(repository):
+            require_clean(repository.top)
     return replace_state(repository, state, reset_after_person(reopen(state, config, now), now), "resume")
+
+
+def _has_call_in_flight(repository: Repository, state: LoopState) -> bool:
+    """Whether uncommitted work may be that of an agent whose iteration has not ended."""
+    return has_started(CallFolder(loop_folder(repository, state.loop).call(state.due, state.attempt), state.uid))
 
 
 def require_budget(state: LoopState, config: LoopConfig) -> None:

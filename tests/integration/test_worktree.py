@@ -6,10 +6,28 @@ from pathlib import Path
 
 import pytest
 
+from helmsman.config import LoopConfig
 from helmsman.errors import AgentError, OperatorError
+from helmsman.records.decision import Outcome
+from helmsman.records.request import LoopRequest
+from tasks.loop.start import open_loop
 from tasks.repository.git import GitError, current_branch, open_repository
+from tasks.repository.state_ref import write_state
 from tasks.repository.worktree import commit_turn, dirty_paths, ensure_worktree, remove_worktree, require_clean, restore
-from tests.fakes.repositories import BRANCH, LOOP, LoopWork, commit, make_repository, sh, start_loop, with_submodule, write
+from tests.fakes.repositories import (
+    BRANCH,
+    LOOP,
+    NOW,
+    LoopWork,
+    commit,
+    loop_state,
+    make_repository,
+    sh,
+    start_loop,
+    with_submodule,
+    write,
+)
+from tests.unit.builders import STOP
 
 pytestmark = pytest.mark.feature("M2")
 
@@ -93,6 +111,21 @@ def test_in_place_uncommitted_work_is_refused_by_name_and_junk_is_not(work: Loop
     with pytest.raises(OperatorError) as caught:
         require_clean(work.path)
     assert caught.value.found == "-rf"
+
+
+def test_in_place_a_loop_resumes_only_without_uncommitted_changes_of_a_person(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top")
+    ended = STOP.model_copy(update={"outcome": Outcome.STOPPED, "rule": "operator"})
+    settings = {"goal": "g", "checks": ["true"], "workspace": {"in_place": True}}
+    state = loop_state(sh(top, "rev-parse", "HEAD"), branch="main", config=LoopConfig.model_validate(settings), ending=ended)
+    write_state(open_repository(top), state, over=None, record=None, subject="start")
+    write(top, {"app.py": "mine\n"})
+    request = LoopRequest(repository=str(top), loop=LOOP, reopen=True)
+    with pytest.raises(OperatorError) as caught:
+        open_loop(request, "", NOW)
+    assert caught.value.found == "app.py"
+    sh(top, "checkout", "--quiet", "app.py")
+    assert open_loop(request, "", NOW).ending is None
 
 
 def test_local_submodules_are_refused_with_what_to_do_until_git_is_told_to_allow_them(
