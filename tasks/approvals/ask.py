@@ -24,6 +24,7 @@ from tasks.approvals import answers, pause
 from tasks.approvals.answers import with_messages
 from tasks.observers.artifacts import publish_artifacts
 from tasks.repository.git import read_ref
+from tasks.repository.hidden import require_outside
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import tick_by_person
 from tasks.repository.state_ref import Fenced, replace_state
@@ -142,6 +143,8 @@ def _apply_form(context: LoopContext, state: LoopState, gate: Gate, submitted: M
 def _apply_answer(context: LoopContext, state: LoopState, answer: Answer) -> LoopState:
     """Apply an answer, continuing from the current head of the branch. Raises OperatorError if it cannot be applied."""
     after = apply_answer(state, answer, now_utc())
+    if after.config != state.config:
+        require_outside(context.repository, after.config)
     if (answer.kind, answer.choice) == (GateKind.ITEM, Choice.APPROVE):
         tick_by_person(context, state, answer.by or "a person")
     head = read_ref(context.repository.common, f"refs/heads/{state.branch}") or state.head

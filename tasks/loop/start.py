@@ -215,6 +215,8 @@ def _reopen_existing(repository: Repository, request: LoopRequest, now: datetime
         return state
     config = without_secrets(reconfigure(state, request.changes))
     require_no_secret(config)
+    if config != state.config:
+        require_outside(repository, config)
     updated = state.model_copy(update={"config": config})
     if due_gate(updated, now) is not None:  # the question comes first, asked or not: its answer decides how to continue
         return replace_state(repository, state, updated, "resume")

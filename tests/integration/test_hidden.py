@@ -8,12 +8,14 @@ import pytest
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.records.checks import CheckResult
+from helmsman.records.request import LoopRequest
 from tasks.checks.run import Target, run_checks
 from tasks.checks.targets import check_context
 from tasks.loop.since_start import check_hidden
+from tasks.loop.start import open_loop
 from tasks.repository.hidden import copy_over, hidden_folder, require_outside
 from tasks.repository.state_ref import read_state, replace_state, show_state
-from tests.fakes.repositories import LoopWork, commit, make_repository, start_loop, write
+from tests.fakes.repositories import NOW, LoopWork, commit, make_repository, start_loop, write
 
 pytestmark = pytest.mark.feature("V14")
 
@@ -73,6 +75,15 @@ def test_two_hidden_checks_of_the_same_name_both_run(work: LoopWork) -> None:
     replace_state(work.repository, work.state, after, "hide")
     work = replace(work, state=read_state(work.repository, after.loop)[0])
     assert [one.passed for one in found(work, commit(work.path, "nothing"))] == [False, True]
+
+
+def test_a_resumed_loop_with_hidden_checks_keeps_the_clean_checkout(work: LoopWork) -> None:
+    work = hiding(work, "true")
+    request = LoopRequest(repository=str(work.repository.top), loop=work.state.loop, reopen=True)
+    for settings in ({"workspace": {"clean": False}}, {"hidden": [{"command": "true", "folder": str(work.repository.top)}]}):
+        with pytest.raises(OperatorError, match="hidden check"):
+            open_loop(request.model_copy(update={"settings": settings}), "", NOW)
+    assert open_loop(request.model_copy(update={"settings": {"limits": {"iterations": 40}}}), "", NOW).config.hidden
 
 
 def test_nothing_completes_without_the_commands(work: LoopWork) -> None:
