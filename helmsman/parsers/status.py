@@ -45,14 +45,14 @@ def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Cla
     """Parse what the last message asks for. The checks decide whether a request is granted.
 
     A promise on its own line is a request, in any decoration, and so is one that ends a line without a negation. In quoted text
-    or code it is none, unless all of the message is quoted. EXIT_SIGNAL in the last status block is a request. `only_at_end`:
-    read requests only from the last lines.
+    or code it is none, unless all of the message is quoted. EXIT_SIGNAL in the last status block is a request, unless its STATUS
+    says something else; about a quoted block see `_without_examples`. `only_at_end`: read requests only from the last lines.
     """
-    status, request_text = read_status(message), message
+    status, request_text = read_status(_without_examples(message)), message
     if only_at_end:
         request_text = "\n".join([line for line in message.splitlines() if line.strip()][-LAST_LINES:])
-    signal = read_status(request_text)
-    if signal and signal.exit_signal:
+    signal = read_status(_without_examples(request_text))
+    if signal and signal.exit_signal and signal.status in {"", "complete"}:
         return Claims(wants_to_finish=True, how="EXIT_SIGNAL", status=status)
     prose = without_code(request_text)
     prose = prose if prose.strip() else request_text
@@ -64,6 +64,20 @@ def read_ending(message: str, promise: str, *, only_at_end: bool = False) -> Cla
     if word in {"BLOCKED", "IMPOSSIBLE"}:
         return Claims(blocked=short_line(reason, LONGEST_BLOCKED), status=status)
     return Claims(goes_on=word == "CONTINUE" or bool(status and status.status == "in_progress"), status=status)
+
+
+def _without_examples(message: str) -> str:
+    """Return the message without its code blocks, except a last one that is a report rather than an example.
+
+    Agents put their report in a code block. It is an example if text follows it, or a negation introduces it: `once it works:`.
+    """
+    prose = without_code(message)
+    text = prose.rstrip()
+    sentence = _SENTENCE_END.split(text.rpartition("\n\n")[2].rstrip(" \r\n.!?:;"))[-1]
+    if _NO_PROMISE.search(sentence):
+        return prose
+    at = text.count("\n") + 1 if text else 0
+    return "\n".join((*prose.split("\n")[:at], *message.split("\n")[at:]))
 
 
 def _gives_promise(line: str, promise: str) -> bool:

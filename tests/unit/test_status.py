@@ -67,6 +67,10 @@ def test_a_promise_on_its_own_line_or_at_the_end_of_one_requests_completion(text
         f"Two tests fail, so I do not output {PROMISE}",
         "EXIT_SIGNAL: false",
         "I shall set EXIT_SIGNAL: true later",
+        "Once it is written I will answer with:\n\n```\nSTATUS: COMPLETE\nEXIT_SIGNAL: true\n```",
+        "```\nEXIT_SIGNAL: true\n```\nis what I answer at the end. README.md is missing.",
+        "STATUS: IN_PROGRESS\nEXIT_SIGNAL: true",
+        "STATUS: BLOCKED\nEXIT_SIGNAL: true",
         "EXIT_SIGNAL: true\n\nIt is not done after all.\n\nEXIT_SIGNAL: false",
     ],
 )
@@ -82,6 +86,8 @@ def test_a_quoted_or_retracted_promise_requests_nothing(text: str) -> None:
         "- **EXIT_SIGNAL**: true",
         "---STATUS---\nTASKS: 3\nEXIT_SIGNAL: true\n---END---",
         '{\n  "EXIT_SIGNAL": "true"\n}',
+        '```json\n{\n  "EXIT_SIGNAL": true\n}\n```',
+        "```\n$ pytest\n```\nAll pass. The report:\n```\n---RALPH_STATUS---\nEXIT_SIGNAL: true\n---END_RALPH_STATUS---\n```",
     ],
 )
 def test_an_exit_signal_requests_completion_in_a_block_or_alone(text: str) -> None:
@@ -112,6 +118,7 @@ def test_only_the_last_lines_of_other_output_count_as_a_request() -> None:
         ("STATUS: BLOCKED\nEXIT_SIGNAL: false\nCONTINUE: x", "it gives no reason"),
         ("BLOCKED: first.\nCONTINUE: it went on.", ""),
         ("BLOCKED: none", ""),
+        ("I would write:\n```\nSTATUS: BLOCKED\nEXIT_SIGNAL: false\n```\nif it failed, but it works.", ""),
         ("I was blocked: a test failed.", ""),
         (f"BLOCKED: x\n{PROMISE}", ""),
     ],
