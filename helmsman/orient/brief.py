@@ -113,7 +113,7 @@ def _facts(state: LoopState, orientation: Orientation, planned: WrittenParts) ->
     notes, problems = render_notes(memory).strip(), "; ".join(memory.problems)
     return [
         ("refusal", refusal),
-        ("blocked", render("blocked", done=done)),
+        ("blocked", render("blocked", done=done, green=state.checks is not None and state.checks.passed)),
         ("guidance", render("guidance", said=state.guidance)),
         ("usage", render("scarce") if is_near_limit else ""),
         ("merge", render("merge", trouble=state.merging.trouble)),

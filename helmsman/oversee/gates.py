@@ -68,9 +68,7 @@ def _ending_questions(state: LoopState, ending: Decision) -> Questions:
     if ending.rule == "judge.cannot_tell":
         yield GateKind.UNDECIDED, "The judge cannot tell from the evidence. Is the work done?"
     if ending.outcome is Outcome.UNPROVEN and not _was_answered(state, GateKind.UNPROVEN):
-        empty = untested_checks(state.checks, state.most_tests, state.without_test_at_start)
-        reason = next((denial.why for denial in state.done.refused if denial.rule in WAIVABLE_RULES), UNPROVEN)
-        why = describe_checks_without_tests(empty) if empty else reason
+        why = _why_unproven(state, ending)
         yield GateKind.UNPROVEN, f"{why[0].upper()}{why[1:]}. Is the work done?"
     if ending.rule == ITEM:
         title = next((item.title for item in state.plan.sketch if item.id == state.plan.now), "")
@@ -88,6 +86,14 @@ def _ending_questions(state: LoopState, ending: Decision) -> Questions:
         yield GateKind.BUDGET, f"A limit is reached ({ending.rule}). Raise it?"
     if ending.outcome is Outcome.COMPLETED:
         yield from _completion_questions(state, ending)
+
+
+def _why_unproven(state: LoopState, ending: Decision) -> str:
+    if ending.rule == "agent.blocked":
+        return f"every check passes, but the agent says that it is blocked ({state.done.blocked_by})"
+    empty = untested_checks(state.checks, state.most_tests, state.without_test_at_start)
+    reason = next((denial.why for denial in state.done.refused if denial.rule in WAIVABLE_RULES), UNPROVEN)
+    return describe_checks_without_tests(empty) if empty else reason
 
 
 def _completion_questions(state: LoopState, ending: Decision) -> Questions:

@@ -43,13 +43,15 @@ def may_be_done(state: LoopState, evidence: Evidence) -> bool:
     """Whether the work may count as done and should be compared with the start: nothing fails, and completion is requested.
 
     A plan requests it when nothing is left, its current item by being worked on, and test-only iterations at their limit.
+    An agent that says twice that it is blocked ends the loop, and then a person may find the work done.
     """
     report = evidence.checks
     if report is None or report.failures:
         return False
     limit = state.config.completion.test_only_limit
     saturated = limit is not None and state.done.test_only_in_row + 1 >= limit
-    return evidence.claims.wants_to_finish or saturated or evidence.plan is not None
+    ends = evidence.claims.wants_to_finish or bool(evidence.claims.blocked and state.done.blocked)
+    return ends or saturated or evidence.plan is not None
 
 
 def may_complete(state: LoopState, evidence: Evidence) -> bool:

@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from helmsman.oversee.decide import decide
+from helmsman.oversee.gates import due_gate
 from helmsman.records.advance import advance, reopen
 from helmsman.records.checks import CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.records.claims import Claims
 from helmsman.records.decision import Decision, Outcome
-from helmsman.records.proof import DoneSignals
+from helmsman.records.gates import Choice
+from helmsman.records.proof import DoneSignals, SinceStart
 from tests.unit.builders import ASKED, NOW, check, config, record, report, situation, state
 from tests.unit.test_prompt import prompt
 
@@ -42,6 +44,9 @@ def test_the_judge_or_a_second_session_in_a_row_confirms_it() -> None:
         "judge refutes": (DoneSignals(), {"block_judged": REFUTES}, None),
         "judge cannot tell": (DoneSignals(), {"block_judged": CANNOT_TELL}, None),
         "again": (ONCE, {}, Outcome.BLOCKED),
+        "again, and every check passes": (ONCE, {"checks": GREEN}, Outcome.UNPROVEN),
+        "again, and nothing changed": (ONCE, {"checks": GREEN, "since_start": SinceStart(unchanged=True)}, Outcome.BLOCKED),
+        "judge sees, and every check passes": (DoneSignals(), {"checks": GREEN, "block_judged": SEES}, Outcome.BLOCKED),
         "not again": (ONCE, {"claims": Claims()}, None),
         "done after all": (ONCE, {"claims": ASKED, "checks": GREEN}, Outcome.COMPLETED),
     }
@@ -56,6 +61,19 @@ def test_the_end_says_who_confirms_it_why_it_is_blocked_and_what_comes_next() ->
     for told in ("a fresh session", "two checks contradict each other", "the work is kept on", "--guidance TEXT"):
         assert told in decision.reason
     assert "the judge confirms it" in decision_after(DoneSignals(), block_judged=SEES).reason
+
+
+def test_where_every_check_passes_the_agent_is_told_and_then_a_person_may_accept_the_work() -> None:
+    first = decision_after(DoneSignals(), checks=GREEN)
+    assert first.reason == "all checks pass, but the agent says that it is blocked"
+    assert "Every check passes. If what is missing" in prompt(state(done=ONCE, checks=GREEN))
+    assert "Every check passes. If what is missing" not in prompt(state(done=ONCE, checks=RED))
+    ended = state(done=ONCE, checks=GREEN, ending=decision_after(ONCE, checks=GREEN))
+    gate = due_gate(ended, NOW)
+    assert gate is not None
+    assert Choice.ACCEPT in gate.choices
+    expected = "Every check passes, but the agent says that it is blocked (two checks contradict each other). Is the work done?"
+    assert gate.question == expected
 
 
 def test_blocks_count_in_a_row_and_restart_after_a_person() -> None:

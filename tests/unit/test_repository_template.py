@@ -122,7 +122,9 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_what_a_template_quotes_is_fenced_and_all_else_is_ours() -> None:
-    blocked = render("blocked", done=SimpleNamespace(blocked=True, blocked_by="mine\n```\ntheirs", blocked_seen="no"))
+    blocked = render(
+        "blocked", done=SimpleNamespace(blocked=True, blocked_by="mine\n```\ntheirs", blocked_seen="no"), green=False
+    )
     assert blocked.endswith("\n````\nmine\n```\ntheirs\n````\nThe reviewer looked as well and disagrees:\n```\nno\n```")
 
 

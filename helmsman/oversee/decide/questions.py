@@ -127,12 +127,16 @@ def blocked(s: Situation) -> Answer:
     if not again and not (judged and judged.approved):
         return because, None
     confirmed_by = "a fresh session confirms it" if again else "the judge confirms it"
-    choices = (
-        f"the work is kept on {s.state.branch}; remove the obstacle, or say how to continue:"
-        f" helmsman approve {s.state.loop} --guidance TEXT"
-    )
-    message = f"the agent says that it is blocked, and {confirmed_by}: {reason}; {choices}"
-    return because, stop(s, "agent.blocked", message, Outcome.BLOCKED)
+    said, kept = f"the agent says that it is blocked, and {confirmed_by}: {reason}", f"the work is kept on {s.state.branch}"
+    guide = f"say how to continue: helmsman approve {s.state.loop} --guidance TEXT"
+    proof = s.evidence.proof
+    # nobody is asked to accept unchanged files, or work with a finding
+    if proof.green and s.state.config.checks and not judged and {denial.rule for denial in proof.denied} <= WAIVABLE_RULES:
+        message = (
+            f"every check passes, but the agent says twice that it is blocked: {reason}; {kept}; accept it as done, or {guide}"
+        )
+        return because, stop(s, "agent.blocked", message, Outcome.UNPROVEN)
+    return because, stop(s, "agent.blocked", f"{said}; {kept}; remove the obstacle, or {guide}", Outcome.BLOCKED)
 
 
 @question("limits")

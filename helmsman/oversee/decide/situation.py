@@ -104,9 +104,8 @@ class Situation:
             done = f"{item.item} is proven" + (f", {remaining} remain" if remaining else f", but {self._objections}")
             return f"the plan's item {done if item.proven else f'{item.item} is not proven: {item.why}'}"
         if not has_claimed:
-            return (
-                f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent has not claimed completion"
-            )
+            says = "says that it is blocked" if self.evidence.claims.blocked else "has not claimed completion"
+            return f"{'all checks pass, but' if report.results else 'nothing is checked and'} the agent {says}"
         return f"the agent claimed completion, but {self._objections}"
 
     @property
