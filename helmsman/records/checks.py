@@ -119,10 +119,6 @@ class TrustedRun(Record):
     data: tuple[str, ...] = ()
     """Those of them that are no tests by their names: data that, as far as text tells, only tests or programs of checks read."""
     report: CheckReport | None = None
-    only_added: bool = False
-    """Whether these are test files that differ from the start only by more tests."""
-    counting: tuple[str, ...] = ()
-    """If so, checks without test counts that fail in that run, and pass with new tests that do nothing: they count tests."""
 
 
 SHOWN = 200

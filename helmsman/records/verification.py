@@ -28,7 +28,7 @@ class Case(Record):
     why: str
     """A clause: `fails on the base, passes on the head`."""
     fails_on_base: bool = False
-    """Whether the head's version fails on the base's source, or a check without the tests that the head adds."""
+    """Whether the head's version fails on the base's source."""
     red_on_base: bool = False
 
     @property

@@ -128,7 +128,7 @@ def _unproven_reason(config: LoopConfig, since: SinceStart) -> str:
         return _format_reason(NOT_BY_WORK, since.passing_now) or (ONLY_CHANGED if permitted else "")
     if asks_for_tests(config.goal) and not since.table.new_test_proves:
         return NO_NEW_TEST
-    return "" if since.failing or since.table.new_test_proves else UNPROVEN
+    return "" if since.failing else UNPROVEN
 
 
 # --- the current plan item --------------------------------------------------------------------------------------------

@@ -298,29 +298,15 @@ def _weigh_case(case: Case, failing: Collection[str], copy: TrustedRun, goal: st
         return case.model_copy(update={"consequence": "reported"})
     if _is_protected([path for path in files if path in case.name] or files, config):  # regardless of the goal
         return case.model_copy(update={"consequence": "fails"})
-    if case.outcome == "CHANGED" and case.name == case.check and copy.only_added and asks_for_tests(goal):
-        return _weigh_added_tests(case, copy)
-    is_allowed = case.consequence == "asks" and config.changed_expectations == "allow"
-    if is_allowed or _goal_names(case.name, goal):
-        return _permit(case, "changed expectations are allowed" if is_allowed else "the goal asks for that change")
+    if case.consequence == "asks" and config.changed_expectations == "allow":
+        return _permit(case, "changed expectations are allowed")
+    if _goal_names(case.name, goal):
+        return _permit(case, "the goal asks for that change")
+    if case.outcome == "CHANGED" and case.name == case.check and asks_for_tests(goal):  # it may count tests or their coverage
+        why = "fails without the added or changed tests: the goal asks for tests, but whether these test anything is not known"
+        case = case.model_copy(update={"consequence": "asks", "why": why})
     blocks = config.changed_expectations == "block" and case.outcome == "CHANGED"
     return case.model_copy(update={"consequence": "fails"}) if blocks else case
-
-
-def _weigh_added_tests(case: Case, copy: TrustedRun) -> Case:
-    """Weigh a check that fails without the added tests that the goal asks for: it counts tests, or measures what they cover.
-
-    It proves the work if no test of the start fails in it, by its own counts or because it passes with empty tests.
-    """
-    result = next((result for result in copy.report.results if result.name == case.check), None) if copy.report else None
-    counts = result.counts if result else None
-    if case.check in copy.counting or (counts and counts.passed and not counts.failed):
-        why = "fails without the added tests, which the goal asks for, and passes with them"
-        return case.model_copy(update={"outcome": "FAIL_TO_PASS", "consequence": "proves", "why": why, "fails_on_base": True})
-    if counts:
-        return case
-    why = "passes only with the added tests, which the goal asks for; whether it only counts them is not known"
-    return case.model_copy(update={"consequence": "asks", "why": why})
 
 
 def _goal_names(case: str, goal: str) -> bool:

@@ -20,11 +20,10 @@ from helmsman.parsers.source import Source, Test, is_test_file, language_of
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
-from helmsman.verify.added_tests import only_adds_tests, with_empty_tests
 from helmsman.verify.completion import required_tests
 from helmsman.verify.findings import find_outside_link
 from helmsman.verify.hints import Change
-from helmsman.verify.new_tests import asks_for_tests, failures_on_start, select_overlay, unloaded_files
+from helmsman.verify.new_tests import failures_on_start, select_overlay, unloaded_files
 from helmsman.verify.outcomes import run_cases, tests_of_start
 from helmsman.verify.touched import ChangedPaths, Read, classify_changes, files_run, is_settings
 from tasks.checks.run import CheckContext, Target, not_run_result, run_checks
@@ -116,12 +115,6 @@ class Range:
         """Files of the start that the commands run, and those that these run."""
         return frozenset(files_run(commands, _reader(self.repository.common, self._files_of_start)))
 
-    def sources_of(self, path: str) -> tuple[Source, Source]:
-        """A changed file at the start and in the work; its text is empty where it does not exist."""
-        before, after = map(_object_id, self.changed[path])
-        read = _reader(self.repository.common, {"before": before, "after": after})
-        return Source(path, read("before")), Source(path, read("after"))
-
     @cached_property
     def _files_of_start(self) -> dict[str, str]:
         """Object id of each file at the start."""
@@ -199,34 +192,8 @@ def run_trusted(work: Range, tree: str, run: Run) -> TrustedRun:
     config = _with_titles(work.config, "tests of the start")
     report = run(Target(work.commit, tree, config, tuple(overlay.values())))
     results = (result.model_copy(update={"name": check.title}) for result, check in zip(report.results, checks, strict=True))
-    report = report.model_copy(update={"results": tuple(results)})
     data = reverted_paths(path for path in overlay if path in work.kinds.data)
-    trusted = TrustedRun(put_back=reverted_paths(overlay), data=data, report=report)
-    if report.passed or not asks_for_tests(work.config.goal) or not _only_adds_tests(work, overlay):
-        return trusted
-    return trusted.model_copy(update={"only_added": True, "counting": _checks_that_count(work, tree, overlay, report, run)})
-
-
-def _only_adds_tests(work: Range, overlay: Entries) -> bool:
-    """Whether these are test files that no check runs as programs, new or with more tests and nothing else."""
-    programs = work.programs_of(*(check.command for check in work.config.checks))
-    pairs = {path: work.sources_of(path) for path in overlay if path in work.kinds.tests and path not in programs}
-    return len(pairs) == len(overlay) and all(
-        overlay[path].startswith(MISSING) or only_adds_tests(*pair) for path, pair in pairs.items()
-    )
-
-
-def _checks_that_count(work: Range, tree: str, overlay: Entries, report: CheckReport, run: Run) -> tuple[str, ...]:
-    """Names of the checks in a trusted run that print no counts and fail there, and pass with new tests that do nothing."""
-    both = zip(work.config.checks, report.results, strict=True)
-    silent = [check for check, one in both if not (one.passed or one.counts or one.timed_out or one.error)]
-    texts = {path: with_empty_tests(*work.sources_of(path)) for path in overlay} if silent else {}
-    if not texts or not all(texts.values()):
-        return ()
-    entries = tuple(_with_text(work, work.changed[path][1], text) for path, text in texts.items())
-    config = _with_titles(with_checks(work.config, silent), "empty tests")
-    results = run(Target(work.commit, tree, config, entries)).results
-    return tuple(check.title for check, result in zip(silent, results, strict=True) if result.passed)
+    return TrustedRun(put_back=reverted_paths(overlay), data=data, report=report.model_copy(update={"results": tuple(results)}))
 
 
 def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> StartRun:
@@ -286,17 +253,15 @@ def _with_inline_tests(work: Range, path: str, sides: Sides) -> bytes:
     has_inline_tests = language_of(path) in {"rust", "python"} and path in work.kinds.source
     if not has_inline_tests or is_test_file(path) or matches_any(path, work.config.invariants.allow):
         return b""
-    start, head = work.sources_of(path)
-    text = with_inline_tests(head, start, doctests=">>>" in start.text and work.runs_doctests)
-    if text is None or not all(map(_object_id, sides)):
+    ids = {"before": _object_id(sides[0]), "after": _object_id(sides[1])}
+    read = _reader(work.repository.common, ids)
+    after, before = read("after"), read("before")
+    doctests = ">>>" in before and work.runs_doctests
+    text = with_inline_tests(Source(path, after), Source(path, before), doctests=doctests)
+    if not all(ids.values()) or text is None:
         return b""
-    return _with_text(work, sides[1], text)
-
-
-def _with_text(work: Range, line: bytes, text: str) -> bytes:
-    """The line for git's index with another text, which is written to the repository."""
     written = git(work.repository.common, "hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip().encode()
-    return line.replace(_object_id(line).encode(), written)
+    return sides[1].replace(ids["after"].encode(), written)
 
 
 def change_of(work: Range, cwd: Path) -> Change:

@@ -107,23 +107,6 @@ def test_files_of_every_type_are_restored(work: LoopWork) -> None:
     assert unmoved(work, head)
 
 
-@pytest.mark.feature("V16")
-def test_a_check_that_counts_tests_is_told_from_one_that_runs_them(tmp_path: Path) -> None:
-    """Without counts, only the check with new tests that do nothing shows it."""
-    start = "import app\n\n\ndef test_a():\n    assert app.one() == 1\n"
-    cheat = "\n\ndef test_0():\n    app.one = lambda: 1\n"
-    run = "import tests.test_app as t; [run() for name, run in sorted(vars(t).items()) if name[:4] == 'test']"
-    count, runs = "test $(grep -c 'def test' tests/test_app.py) -ge 2", f'python3 -c "{run}"'
-    files = {"app.py": "def one():\n    return 0\n", "tests/test_app.py": start}
-    work = start_loop(make_repository(tmp_path / "top", files), tmp_path / "tree").configured(goal="Fix one. Add a test.")
-    head = commit(work.path, "cheat", {"tests/test_app.py": start + cheat})
-    state, done = work.configured(checks=[count, runs]).state, work.execution()
-    copy = since_start.trusted_run(work.context, state, done, state.config.checks)
-    assert (copy.only_added, copy.counting) == (True, (count,))
-    assert steps.checks.fn(work.context, state, done).passed
-    assert unmoved(work, head)
-
-
 @pytest.mark.feature("V5")
 def test_inline_tests_of_the_start_run_on_the_new_source(work: LoopWork) -> None:
     tests = "#[cfg(test)]\nmod tests {\n    #[test]\n    fn two() { assert_eq!(super::one(), 2); }\n}\n"

@@ -116,6 +116,14 @@ def test_allowed_expectations_do_not_allow_tests_changed_to_pass() -> None:
     assert weigh(ran(A, B), B, config=InvariantsConfig(changed_expectations="allow")) == ([B], ())
 
 
+@pytest.mark.parametrize(("goal", "blocked", "asked"), [("Add tests for words.", [], ("pytest",)), ("Fix it.", ["pytest"], ())])
+def test_a_check_that_needs_the_tests_that_the_goal_asks_for_is_a_question(
+    goal: str, blocked: list[str], asked: tuple[str, ...]
+) -> None:
+    """It may count tests, or measure what they cover."""
+    assert weigh(check(passed=False), "pytest", goal=goal) == (blocked, asked)
+
+
 PYTHON = """\
 import pytest
 
