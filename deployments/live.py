@@ -29,15 +29,7 @@ from tasks.repository.loop_context import loop_folder
 BASELINE = "the tree before any work"
 LOOK_SECONDS = 0.5
 LINES_SHOWN = 3  # latest tool calls and checks shown below the live line
-GROUP_EVENTS = (
-    events.IterationRecorded,
-    events.GateOpened,
-    events.GateAnswered,
-    events.MergeFailed,
-    events.LoopMerged,
-    events.WaitStarted,
-)
-"""Events shown for a group: tool calls of all its loops would hide them."""
+GROUP_EVENTS = (events.GateOpened, events.GateAnswered, events.MergeFailed, events.LoopMerged, events.WaitStarted)
 
 
 LOOP_LINES: dict[type, Callable[[Any], Iterable[str]]] = {
@@ -54,7 +46,7 @@ LOOP_LINES: dict[type, Callable[[Any], Iterable[str]]] = {
     ],
     events.GateOpened: lambda event: gate_lines(event.gate, event.loop),
     events.GateAnswered: lambda event: [answer_line(event.answer)],
-    events.IterationRecorded: lambda event: iteration_lines(event.record),
+    events.IterationRecorded: lambda event: iteration_lines(event.record, before_result=True),
     events.WaitStarted: lambda event: [f"waiting until {event.until:%Y-%m-%d %H:%M:%S} UTC: {event.reason}"],
 }  # fmt: skip
 """Events of the loop as a whole: a terminal keeps them above the live line."""
@@ -68,8 +60,14 @@ LINES: dict[type, Callable[[Any], Iterable[str]]] = {
     ),
     events.ToolCalled: lambda event: [f"    {clean(event.tool)}: {clean(event.detail)}"],
     events.ToolGuarded: lambda event: [f"    {guard_text(event.guarded)}"],
-    events.StopAnswered: lambda event: [f"    stop {stop_text(event.attempt)}"],
+    # the lines of the iteration say why the last attempt was allowed
+    events.StopAnswered: lambda event: [f"    stop {stop_text(event.attempt)}"] if event.attempt.blocked else [],
 }
+GROUP_LINES: dict[type, Callable[[Any], Iterable[str]]] = {
+    **{kind: LOOP_LINES[kind] for kind in GROUP_EVENTS},
+    events.IterationRecorded: lambda event: iteration_lines(event.record),
+}
+"""Events shown for a group: tool calls of all its loops would hide them."""
 
 
 class LiveView:
@@ -83,7 +81,7 @@ class LiveView:
         """If False, nothing is redrawn, and each step and tool call is printed as a line."""
         self.idle_reason = ""
         """Why a loop is idle, if its state says so."""
-        self._printed = GROUP_EVENTS if len(names) > 1 else LOOP_LINES if self.is_live else LINES
+        self._lines = GROUP_LINES if len(names) > 1 else LOOP_LINES if self.is_live else LINES
 
     def __call__(self, event: Event) -> None:
         """Handle an event of this process."""
@@ -91,9 +89,8 @@ class LiveView:
 
     def show_event(self, logged: LoggedEvent, name: str) -> None:
         self._activities[name] = apply_event(self._activities[name], logged)
-        if type(logged.event) in self._printed:
-            lines = LINES[type(logged.event)](logged.event)
-            show_on(self._console, lines, f"{name}  " if len(self._activities) > 1 else "")
+        if lines_of := self._lines.get(type(logged.event)):
+            show_on(self._console, lines_of(logged.event), f"{name}  " if len(self._activities) > 1 else "")
 
     def render(self) -> Text:
         now = datetime.now(UTC)

@@ -166,7 +166,9 @@ def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "")
     yield f"spent      {calls}, {effort}, {format_duration(result.seconds)}"
     for check in result.checks:
         yield f"check      {'✔' if check.passed else '✘'} {clean(check.command)}"
-    yield f"branch     {clean(result.branch)} at {result.commit[:12]}"
+    moved = f"rebased onto {clean(result.merged.into)}" if result.merged else "followed by Helmsman's own commits"
+    proven = f" (proven as {result.proven[:10]}, {moved})" if result.proven else ""
+    yield f"branch     {clean(result.branch)} at {result.commit[:12]}{proven}"
     if result.later:
         yield f"later      git diff {result.commit[:12]} {result.later}; git branch {result.loop}-later {result.later}"
     if result.merged:

@@ -60,7 +60,8 @@ def _contradicted_claims(view: IterationView) -> Iterator[Detection]:
         failing = ", ".join(result.name for result in checks.failures)
         yield Detection(f"the agent claimed completion ({claims.how}), but these checks fail: {failing}", rule="unproven")
     if proof.asked and proof.green and proof.denied:
-        message = f"the agent claimed completion ({proof.how}) with passing checks, but {proof.objections}"
+        objections = "; ".join(denial.why for denial in proof.denied)
+        message = f"the agent claimed completion ({proof.how}) with passing checks, but {objections}"
         yield Detection(message, len(proof.denied), 0, rule="denied")
 
 

@@ -1,8 +1,10 @@
 """Whether the work is done: the claim, the objections, and the stored verdicts of the judge."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 
+from helmsman.plain import shorten
 from helmsman.records.base import Record
 from helmsman.records.checks import CheckReport, CriterionOutcome, TrustedRun
 from helmsman.records.verification import OutcomeTable
@@ -17,8 +19,17 @@ class Denial(Record):
     why: str
 
 
+MOST_SHOWN, LONGEST_SHOWN = 2, 200
 WAIVABLE_RULES = frozenset({"unproven", "expectations", "looked_up"})
 """Rules that a person may waive after a second claim."""
+
+
+def describe_denials(denials: Sequence[Denial]) -> str:
+    """Return the first objections for a line, each shortened. The agent is told all, and `explain` shows all."""
+    more = len(denials) - MOST_SHOWN
+    return "; ".join(
+        (*(shorten(one.why, LONGEST_SHOWN) for one in denials[:MOST_SHOWN]), *([f"and {more} more"] if more > 0 else ()))
+    )
 
 
 class Mutants(Record):
@@ -95,7 +106,7 @@ class Proof(Record):
 
     @property
     def objections(self) -> str:
-        return "; ".join(denial.why for denial in self.denied)
+        return describe_denials(self.denied)
 
 
 class Rejection(Record):

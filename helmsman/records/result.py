@@ -57,6 +57,8 @@ class LoopResult(Record):
     """Ref of later work, if the loop ended at its best tree instead of its last one; else empty."""
     verified: bool = True
     """Whether the state carries Helmsman's signature. If not, anyone may have written these values."""
+    proven: str = Field(default="", exclude=True)
+    """The commit that was proven, if commits of Helmsman follow it on the branch of a completed loop; else empty."""
     unverified: str = Field(default="", exclude=True)
     """What was found instead of a signed state; empty: it is verified."""
     untold: tuple[str, ...] = Field(default=(), exclude=True)
@@ -83,6 +85,7 @@ def result_of(state: LoopState, state_ref: str, unverified: str = "") -> LoopRes
         merged=state.merged,
         issue=state.issue,
         later=state.failed.ref if state.ending and state.failed and state.failed.rule == LATER else "",
+        proven=state.verified if state.outcome is Outcome.COMPLETED and state.verified != state.head else "",
         verified=not unverified,
         unverified=unverified,
         untold=state.untold,

@@ -249,6 +249,11 @@ def _plan_facts(record: IterationRecord) -> Iterator[Fact]:
     if item is not None:
         text = "✔ proven" if item.proven else f"✘ {clean(item.why)}"
         ticked = f", ticked in {record.tick.commit[:10]}" if record.tick else ""
+        results = record.own.results if record.own else ()
+        for number, one in enumerate(results):  # of the checks of earlier items, only those that fail
+            yield Fact(
+                "item check", texts.check_text(one), "good" if one.passed else "bad", "Plan", is_detail=number > 0 and one.passed
+            )
         yield Fact("item", f"{clean(item.item)}: {text}{ticked}", "good" if item.proven else "warn", "Plan")
         yield from _details("Plan", ("title", item.title))
     if plan_change is not None:
@@ -303,8 +308,9 @@ def judge_facts(judgement: Judgement | None) -> Iterator[Fact]:
 def _signal_facts(record: IterationRecord) -> Iterator[Fact]:
     is_completed = record.decision.outcome is Outcome.COMPLETED
     for alert in record.signals:
-        is_expected = is_completed and alert.rule.startswith(LIMITS)  # a limit reached by completed work is not worth a line
-        yield Fact(texts.alert_word(alert), clean(alert.message), SEVERITIES[alert.severity], "Signals", is_detail=is_expected)
+        # a limit reached by completed work is not worth a line; the decision says why a claim is refused
+        is_detail = alert.rule.startswith(("completion.", "judge.")) or (is_completed and alert.rule.startswith(LIMITS))
+        yield Fact(texts.alert_word(alert), clean(alert.message), SEVERITIES[alert.severity], "Signals", is_detail=is_detail)
         numbers = " / ".join(f"{number:g}" for number in (alert.value, alert.threshold) if number is not None)
         yield from _details(
             "Signals", ("rule", as_code(alert.rule) + (f" ({numbers})" if numbers else "")), ("advice", alert.instruction)

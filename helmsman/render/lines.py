@@ -28,8 +28,11 @@ EXPLAINED, SAID_ABOVE = frozenset({"Decision", "Control", "Signals"}), frozenset
 LIST_HEAD = ("LOOP", "STATE", "ITERATIONS", "COST", "CHANGED", "BRANCH", "GOAL")
 
 
-def iteration_lines(record: IterationRecord) -> Iterator[str]:
-    """An iteration in a few lines: outcome of the agent's call, changes, checks and decision."""
+def iteration_lines(record: IterationRecord, *, before_result: bool = False) -> Iterator[str]:
+    """An iteration in a few lines: outcome of the agent's call, changes, checks and decision.
+
+    `before_result`: the loop's result follows, which gives the reason for its end.
+    """
     call = record.execution.call
     attempt = f" (attempt {record.attempt})" if record.attempt > 1 else ""
     effort = (
@@ -40,8 +43,10 @@ def iteration_lines(record: IterationRecord) -> Iterator[str]:
     call_text = f"{'research, ' * record.was_research}agent {in_plain_words(call.outcome)}{' (resumed)' * call.resumed}"
     yield f"#{record.iteration}{attempt}  {call_text}: {', '.join(effort)}"
     for fact in facts(record):
-        if not fact.is_detail:
-            yield f"    → {fact.value}" if fact.name == "→" else f"    {fact.line}"
+        if fact.name == "→":
+            yield f"    → {record.decision.title if before_result and record.decision.kind == 'stop' else fact.value}"
+        elif not fact.is_detail:
+            yield f"    {fact.line}"
 
 
 def result_name(record: IterationRecord) -> str:

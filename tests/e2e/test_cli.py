@@ -129,8 +129,9 @@ def test_a_loop_at_its_limit_exits_with_3_and_prints_plain_lines(tmp_path: Path,
     assert "Bash: echo 41 > question" in lines
     assert f"check      ✘ {CHECK}: 2 passed, 0 failed, 1 skipped (exit 1)" in lines
     assert any(re.fullmatch(r"tree +1 file, \+1 .0, 1 commit, now [0-9a-f]{10}", line) for line in lines)
-    assert any(line.startswith("→ stopped: 1 of 1 iterations") for line in lines)
+    assert "→ stopped" in lines
     assert "outcome    ■ stopped" in lines
+    assert any(line.startswith("why        limits.iterations: 1 of 1 iterations") for line in lines)
     assert "\x1b" not in told.output
 
 

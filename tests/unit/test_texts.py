@@ -1,25 +1,32 @@
 """Lines about iterations, decisions and control for a terminal."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.config.oversight import DetectConfig
+from helmsman.oversee.decide import decide
 from helmsman.oversee.detectors import detect
 from helmsman.records.advance import advance
 from helmsman.records.agent import AgentOutcome, Compaction, ContextUse, ErrorVector, FailureClass, StopAttempt
 from helmsman.records.control import EscalationLevel, Ladder, Oversight, RolledBack
-from helmsman.records.decision import PathStep
+from helmsman.records.decision import Alert, Outcome, PathStep, Severity
 from helmsman.records.iteration import Research, WorkingMemory
-from helmsman.records.proof import SinceStart
+from helmsman.records.plan import ItemProof
+from helmsman.records.proof import Denial, DoneSignals, Proof, SinceStart
+from helmsman.records.result import result_of
+from helmsman.records.state import LoopState
+from helmsman.records.tracking import Merged
 from helmsman.records.verification import Case, Grounds, OutcomeTable
 from helmsman.render.artifacts import verdicts_page
 from helmsman.render.gate import evidence
 from helmsman.render.lines import explanation_lines, iteration_lines, result_name, steering_lines
 from helmsman.render.report import html_report
-from helmsman.texts import context_text, standing_lines
+from helmsman.texts import context_text, result_lines, standing_lines
 from helmsman.verify.claims import read_claims
-from tests.unit.builders import CONTINUE, call, check, config, execution, record, report, state
+from tests.unit.builders import ASKED, CONTINUE, NOW, call, check, config, execution, record, report, situation, state
 from tests.unit.histories import BACK, history, step
 
 ESCAPE = "\x1b[2J"
@@ -195,3 +202,44 @@ def test_completed_work_is_explained_with_its_cases_and_grounds() -> None:
         assert "TO" in text.partition("t::a")[0].rpartition("FAIL")[2]
         assert "on the work in a clean checkout" in text
         assert "mutants" in text
+
+
+@pytest.mark.feature("H4", "V9")
+def test_the_reason_of_an_end_is_told_once_and_short() -> None:
+    why = "the goal asks for tests, and " + "no new test fails without the change; " * 9
+    proof = Proof(asked=True, green=True, denied=tuple(Denial(rule="unproven", why=f"{number} {why}") for number in range(4)))
+    green = report(check(passed=True))
+    decided = decide(situation(state=state(done=DoneSignals(unproven=1)), checks=green, claims=ASKED, proof=proof))
+    warned = Alert(severity=Severity.WARN, rule="completion.denied", message=f"with passing checks, but {why}")
+    ended = record(decided, checks=green, claims=ASKED, proof=proof, signals=(warned,))
+    assert len(decided.reason) < 700
+    assert decided.reason.count("the goal asks for tests") == 2
+    assert "; and 2 more; accept the work yourself" in decided.reason
+    (told,) = [line for line in iteration_lines(ended) if "the goal asks" in line]
+    assert told.startswith("    → unproven: the agent claimed completion 2 times")
+    assert list(iteration_lines(ended, before_result=True))[-1] == "    → unproven"
+    assert warned.message in "\n".join(explanation_lines(ended))
+
+
+@pytest.mark.feature("M8", "V9")
+def test_checks_of_plan_items_are_shown_and_counted() -> None:
+    own = report(*(check(passed=True, name=f"test_{name}", command=f"test_{name}") for name in "ba"))
+    item = ItemProof(item="T002", title="b", proven=True)
+    found: dict[str, Any] = {"checks": report(check(passed=True)), "own": own, "claims": ASKED}
+    lines = list(iteration_lines(record(**found, item=item)))
+    assert [line for line in lines if "item" in line] == ["    item check ✔ test_b", "    item       T002: ✔ proven"]
+    assert "every check passes (1 of 1, and 2 of the plan's items) on" in decide(situation(**found)).reason
+
+
+@pytest.mark.feature("H4")
+def test_a_branch_that_moved_after_the_proof_says_why() -> None:
+    done = CONTINUE.model_copy(update={"kind": "stop", "outcome": Outcome.COMPLETED})
+    merged = Merged(base="a" * 40, head="b" * 40, commit="c" * 40, into="main", at=NOW)
+    ended = state(ending=done, head="b" * 40, verified="d" * 40)
+
+    def branch(of: LoopState) -> str:
+        return next(line for line in result_lines(result_of(of, "")) if line.startswith("branch")).partition(" at ")[2]
+
+    assert branch(ended) == "bbbbbbbbbbbb (proven as dddddddddd, followed by Helmsman's own commits)"
+    assert branch(ended.model_copy(update={"merged": merged})) == "bbbbbbbbbbbb (proven as dddddddddd, rebased onto main)"
+    assert branch(ended.model_copy(update={"verified": "b" * 40})) == "bbbbbbbbbbbb"

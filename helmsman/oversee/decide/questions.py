@@ -27,7 +27,7 @@ from helmsman.records.agent import AgentOutcome
 from helmsman.records.checks import JudgementOutcome, Weight
 from helmsman.records.control import EscalationLevel
 from helmsman.records.decision import Outcome
-from helmsman.records.proof import WAIVABLE_RULES
+from helmsman.records.proof import WAIVABLE_RULES, describe_denials
 from helmsman.records.state import CALLS_WINDOW, MOST_KILLED, failed_calls, is_killed_at_once, recent_calls
 from helmsman.texts import allowed_text, plural
 from helmsman.verify.completion import UNCHANGED
@@ -109,11 +109,9 @@ def unproven_work(s: Situation) -> Answer:
     needs_person = bool(refused) and refused <= WAIVABLE_RULES | {"plan"}  # nobody is asked to accept work with a finding
     if not needs_person or s.state.done.unproven + 1 < MOST_DENIED_CLAIMS:
         return because, None
-    why = "; ".join(denial.why for denial in s.evidence.proof.denied if denial.rule in WAIVABLE_RULES)
+    why = describe_denials([denial for denial in s.evidence.proof.denied if denial.rule in WAIVABLE_RULES])
     claimed = f"the agent claimed completion {MOST_DENIED_CLAIMS} times ({s.evidence.proof.how}), and {why}"
-    next_steps = (
-        f"the work is kept on {s.state.branch}; accept it yourself, or continue with a test, check or criterion that proves it"
-    )
+    next_steps = "accept the work yourself, or add a test, check or criterion that proves it and resume"
     return because, stop(s, "completion.no_proof", f"{claimed}; {next_steps}", Outcome.UNPROVEN)
 
 

@@ -101,7 +101,9 @@ class Situation:
             return f"{checks_fail(len(report.failures), len(report.results))}{claim}"
         if not has_claimed and (item := self.evidence.item):  # with a plan no claim is needed: it is completed item by item
             remaining = self.evidence.items_left
-            done = f"{item.item} is proven" + (f", {remaining} remain" if remaining else f", but {self._objections}")
+            done = f"{item.item} is proven" + (
+                f", {remaining} {'remains' if remaining == 1 else 'remain'}" if remaining else f", but {self._objections}"
+            )
             return f"the plan's item {done if item.proven else f'{item.item} is not proven: {item.why}'}"
         if not has_claimed:
             says = "says that it is blocked" if self.evidence.claims.blocked else "has not claimed completion"
@@ -159,7 +161,9 @@ class Situation:
         where = ", verified in the agent's folder" if report.clean is False else ""
         empty = join_some([result.name for result in report.results if result.ran_no_test])
         untested = f", no test ran in {empty}" if empty else ""
-        return f"every check passes ({len(report.results)} of {len(report.results)}{untested}{where})"
+        of_items = sum(result.passed for result in self.evidence.own.results) if self.evidence.own else 0
+        items = f", and {of_items} of the plan's items" if of_items else ""
+        return f"every check passes ({len(report.results)} of {len(report.results)}{items}{untested}{where})"
 
     @property
     def denied_claims(self) -> str:
