@@ -65,6 +65,7 @@ def describe_survivors(evidence: Evidence) -> str:
 # --- links to targets outside of the repository ---------------------------------------------------------------------------------
 
 _CONTENT = "Commit the file itself: on another machine, a link out of the repository is broken or leads to an unrelated file."
+_RELATIVE = "Use a path relative to the file or to the repository, and commit the files that it leads to."
 
 
 def find_outside_link(path: str, target: str) -> Iterator[Finding]:
@@ -73,6 +74,18 @@ def find_outside_link(path: str, target: str) -> Iterator[Finding]:
         yield finding(
             "links", _CONTENT, Weight.BLOCK, Spot(path, after=target), f"it links to {target}, outside of the repository"
         )
+
+
+def find_worktree_path(file: FileDiff, worktree: str) -> Iterator[Finding]:
+    """Yield a blocking finding for the first line that names the agent's worktree, which is removed after the loop.
+
+    Documents and notes may name it.
+    """
+    named = re.compile(rf"{re.escape(worktree)}(?![\w.-])")
+    line = next((line for line in file.added if named.search(line.text)), None)
+    if line and not file.path.endswith((".md", ".rst", ".txt")):
+        spot = Spot(file.path, line.number, line.text)
+        yield finding("worktree", _RELATIVE, Weight.BLOCK, spot, "it names the folder that the agent works in")
 
 
 # --- markers of unresolved merge conflicts ----------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from helmsman.verify.completion import (
     prove_item,
 )
 from helmsman.verify.diff import FileDiff
-from helmsman.verify.findings import conflicts_in
+from helmsman.verify.findings import conflicts_in, find_worktree_path
 from helmsman.verify.hints import hints, weigh
 from helmsman.verify.judge.request import JudgeRequest, build_request
 from helmsman.verify.judge.view import JudgeQuestion, Source, has_generated_name, mentioned_files, tests_for
@@ -160,13 +160,14 @@ def _named_files(
 
 
 def audit(context: LoopContext, state: LoopState, execution: Execution) -> tuple[Finding, ...]:
-    """Findings in the loop's whole diff, links to outside of the repository, and unresolved merge conflicts."""
+    """Findings in the loop's whole diff, paths and links to outside of the repository, and unresolved merge conflicts."""
     checks, trouble = _all_checks(context, state, execution.change.start), state.merging.trouble
     work = work_of(context, state, execution.change.commit, checks)
     change = change_of(work, context.worktree)
     in_conflict = {file.path for file in trouble.files} if trouble else set[str]()
     unmerged = [finding for file in change.diff if file.path in in_conflict for finding in conflicts_in(file)]
-    return weigh((*unmerged, *find_outside_links(work), *hints(change)), state.config.invariants)
+    tied = [finding for file in change.diff for finding in find_worktree_path(file, str(context.worktree))]
+    return weigh((*unmerged, *tied, *find_outside_links(work), *hints(change)), state.config.invariants)
 
 
 def revert_protected(context: LoopContext, state: LoopState, commit: str) -> tuple[str, ...]:

@@ -54,6 +54,16 @@ def test_all_protected_files_are_restored_under_their_old_names(work: LoopWork) 
     assert work.sh("diff", "--name-only", work.start, BRANCH) == ""
 
 
+@pytest.mark.feature("V5")
+def test_work_that_depends_on_the_agents_folder_is_blocked(work: LoopWork) -> None:
+    """The folder exists while the checks run in a clean checkout, and is gone afterwards."""
+    files = {"app.py": f"PATH = '{work.path}/cache'\n", "near.py": f"PATH = '{work.path}-2/x'\n", "notes.md": f"In {work.path}\n"}
+    commit(work.path, "work", files)
+    assert [(one.rule, one.weight, one.path, one.line) for one in found(work, work.start)] == [
+        ("worktree", Weight.BLOCK, "app.py", 1)
+    ]
+
+
 @pytest.mark.feature("V6")
 def test_claims_about_ignored_or_earlier_files_are_not_contradicted(work: LoopWork) -> None:
     earlier = commit(work.path, "one", {"parser.py": "1\n"})
