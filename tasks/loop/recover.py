@@ -21,7 +21,16 @@ from tasks.agents.call_folder import CallFolder, interrupted_call
 from tasks.repository.git import commit_and_tree, current_branch, git, read_ref
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import PREFIX, free_ref, replace_state
-from tasks.repository.worktree import dirty_paths, ensure_worktree, recover, restore, salvage, save_commits, set_branch
+from tasks.repository.worktree import (
+    dirty_paths,
+    ensure_worktree,
+    recover,
+    restore,
+    salvage,
+    save_commits,
+    save_stray_work,
+    set_branch,
+)
 from tasks.sandbox.enter import import_agent_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
@@ -95,6 +104,8 @@ def roll_back(context: LoopContext, state: LoopState, execution: Execution, deci
     """Reset the branch and the worktree to `decision.back_to`. Idempotent, also after a crash."""
     commit, back_to = execution.change.commit, decision.back_to
     recover(context.repository, context.worktree, state.branch)
+    if read_ref(context.repository.common, f"refs/heads/{state.branch}") != back_to:  # else it was rolled back before a crash
+        save_stray_work(context.repository, context.worktree, state, commit)
     ref = free_ref(context.repository, state.loop, "failed", f"{state.due}-{state.attempt}", commit)
     if read_ref(context.repository.common, ref) != commit:
         git(context.worktree, "update-ref", ref, commit)

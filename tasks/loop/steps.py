@@ -53,7 +53,7 @@ from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import revert_plan, tick
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import replace_state
-from tasks.repository.worktree import commit_turn, measure_change, reset_to
+from tasks.repository.worktree import commit_turn, has_stray_work, measure_change, reset_to
 from tasks.sandbox.enter import import_agent_work
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
@@ -159,6 +159,9 @@ def checks(context: LoopContext, state: LoopState, execution: Execution) -> Chec
     promise, message = state.config.completion.promise, execution.call.final_text
     is_done = read_ending(message, promise, only_at_end=prints_text(state.agent)).wants_to_finish
     if not (report.clean and report.failures and report.is_conclusive and is_done):
+        return report
+    # explaining resets the folder, in which a person may work as well
+    if state.config.workspace.in_place or has_stray_work(context.worktree, state.branch, change.commit):
         return report
     try:
         return explain_failures(check_context(context, state), context.worktree, change.commit, report, state.config)

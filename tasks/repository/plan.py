@@ -15,9 +15,9 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import CurrentItem, Plan, PlanEdit, PlanItem, PlanProgress, Tick
 from helmsman.records.state import LoopState
 from tasks.repository.branch_files import CommittedFile, commit_to_branch, file_at, required_file, tree_with
-from tasks.repository.git import Repository, commit_and_tree, git
+from tasks.repository.git import Repository, commit_and_tree, git, read_ref
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.worktree import recover, reset_to
+from tasks.repository.worktree import recover, reset_to, save_stray_work
 
 REVERT_SUBJECT = "helmsman: restore the plan"
 TRAILER = "Helmsman-Tick"
@@ -86,7 +86,8 @@ def revert_plan(context: LoopContext, state: LoopState, start: str) -> PlanEdit 
         return PlanEdit(kept=True, why="the plan was regenerated")
     tree = tree_with(context.repository, commit, path, before.content, before.mode)
     messages = "-m", REVERT_SUBJECT, "-m", f"The loop ticks it, not the agent.\n\nHelmsman-Loop: {state.loop}"
-    _move_worktree(context, state, git(context.repository.common, "commit-tree", tree, "-p", commit, *messages).strip())
+    reverted = git(context.repository.common, "commit-tree", tree, "-p", commit, *messages).strip()
+    _move_worktree(context, state, commit, reverted)
     return PlanEdit(why=why)
 
 
@@ -102,7 +103,8 @@ def tick(context: LoopContext, state: LoopState, evidence: Evidence, decision: D
     messages = "-m", subject, "-m", f"Helmsman-Loop: {state.loop}\n{TRAILER}: {proof.item}"
     dates = {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
     commit = git(context.repository.common, "commit-tree", tree, "-p", start, *messages, env=dates).strip()
-    _move_worktree(context, state, commit)
+    tip = read_ref(context.repository.common, f"refs/heads/{state.branch}")
+    _move_worktree(context, state, commit if tip == commit else start, commit)  # after a crash it is there already
     return Tick(item=proof.item, commit=commit, tree=tree)
 
 
@@ -127,8 +129,9 @@ def _tick_items(path: str, content: bytes, items: list[str]) -> bytes:
         raise complaint.about(path) from None
 
 
-def _move_worktree(context: LoopContext, state: LoopState, commit: str) -> None:
+def _move_worktree(context: LoopContext, state: LoopState, start: str, commit: str) -> None:
     recover(context.repository, context.worktree, state.branch)
+    save_stray_work(context.repository, context.worktree, state, start)
     reset_to(context.worktree, state.branch, commit)
 
 

@@ -318,6 +318,17 @@ def salvage(repository: Repository, path: Path, state: LoopState, start: str) ->
     return salvaged
 
 
+def has_stray_work(path: Path, branch: str, commit: str) -> bool:
+    """Whether the worktree contains anything besides that commit on that branch: a person may work there, too."""
+    return tip_of(path, f"refs/heads/{branch}") != (commit, True) or bool(dirty_paths(path))
+
+
+def save_stray_work(repository: Repository, path: Path, state: LoopState, commit: str) -> None:
+    """Save on a ref what the worktree contains besides that commit, and return to it."""
+    if has_stray_work(path, state.branch, commit):
+        salvage(repository, path, state, commit)
+
+
 def _clean(path: Path, spare: Sequence[str] = ()) -> None:
     """Reset to HEAD, submodules included. Ignored files, junk and spared paths stay."""
     run_making_writable(path, "reset", "--quiet", "--hard")

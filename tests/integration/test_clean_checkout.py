@@ -188,6 +188,19 @@ def test_what_passes_only_in_the_agents_folder_is_said_at_a_claim_with_the_likel
     assert [result.remark for result in checked(work).results] == ["", "", ""]
 
 
+@pytest.mark.parametrize("committed", [True, False])
+def test_failing_checks_are_not_explained_where_that_would_reset_what_a_person_did_meanwhile(
+    tmp_path: Path, committed: bool
+) -> None:
+    top = make_repository(tmp_path / "top")
+    more = "git commit --quiet -m mine" if committed else "true"
+    mine = f"cd {tmp_path / 'tree'} && echo 1 > mine && git add mine && {more}; exit 3"
+    work = start_configured(tmp_path, top, checks=(mine,))
+    claimed = checked(work, final_text="<promise>COMPLETE</promise>")
+    assert (claimed.results[0].passed, (work.path / "mine").read_text()) == (False, "1\n")
+    assert ("mine" in work.names()) == committed
+
+
 def test_two_loops_share_the_history_and_one_that_takes_an_earlier_ones_name_shares_nothing_else(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     work = start_configured(tmp_path, top, checks=("cat ~/.bashrc",), workspace={"setup": ["echo mine > ~/.bashrc"]})

@@ -52,6 +52,16 @@ def test_done_again_after_a_crash_it_is_the_same(tmp_path: Path) -> None:
     assert sh(work.path, "for-each-ref", "--format=%(refname)", f"refs/helmsman/{work.state.loop}/failed").split() == [first.ref]
 
 
+def test_what_a_person_did_there_since_the_agent_ended_is_kept(tmp_path: Path) -> None:
+    work, change = worked(tmp_path)
+    commit(work.path, "a person's", {"mine.py": "x = 1\n"})
+    write(work.path, {"edited.py": "x = 2\n"})
+    rolled_back(work, change)
+    kept = {name for ref in work.refs() for name in work.names(ref)}
+    assert {"mine.py", "edited.py"} <= kept
+    assert sh(work.path, "status", "--porcelain") == ""
+
+
 def test_a_driver_that_died_after_it_kept_the_work_goes_on_from_there(tmp_path: Path) -> None:
     work, change = worked(tmp_path)
     sh(work.path, "update-ref", f"refs/helmsman/{work.state.loop}/failed/1-1", change.commit)
