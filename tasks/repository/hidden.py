@@ -91,8 +91,10 @@ def copy_over(folder: Path, tree: Path) -> None:
         raise OperatorError(
             "the folder of a hidden check is gone", expected="a folder", found=f"none at {folder}", remedy=_REMEDY
         )
-    for current, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in {".git", "__pycache__"})
+    for current, folders, files in os.walk(folder, followlinks=True):  # the operator's links lead to what belongs to the check
+        here = Path(current).resolve()
+        inner = (name for name in folders if name not in {".git", "__pycache__"})
+        folders[:] = sorted(name for name in inner if not here.is_relative_to(Path(current, name).resolve()))  # no link upwards
         for source in (Path(current, name) for name in sorted(files) if name != ".git"):
             parts = source.relative_to(folder).parts
             for above in (tree.joinpath(*parts[:depth]) for depth in range(1, len(parts))):
@@ -100,7 +102,11 @@ def copy_over(folder: Path, tree: Path) -> None:
                     above.unlink()
                 above.mkdir(exist_ok=True)
             remove(tree.joinpath(*parts))
-            shutil.copy2(source, tree.joinpath(*parts), follow_symlinks=False)
+            try:
+                shutil.copy2(source, tree.joinpath(*parts))
+            except FileNotFoundError:
+                problem = "the folder of a hidden check has a link that leads nowhere"
+                raise OperatorError(problem, expected="a file", found=str(source), remedy=_REMEDY) from None
 
 
 def store_output(uid: str, name: str, results: Sequence[CheckResult]) -> None:

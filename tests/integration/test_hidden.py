@@ -112,6 +112,20 @@ def test_links_cannot_redirect_the_hidden_folder(work: LoopWork, tmp_path: Path,
     assert SECRET in (tree / "tests" / "two.sh").read_text()
 
 
+def test_links_in_the_folder_of_a_hidden_check_are_followed(tmp_path: Path) -> None:
+    write(tmp_path, {"shared/test_a.sh": "exit 1\n", "own/more/test_b.sh": "exit 1\n", "tree/app.py": ""})
+    (tmp_path / "own" / "shared").symlink_to("../shared")
+    (tmp_path / "own" / "test_c.sh").symlink_to("../shared/test_a.sh")
+    (tmp_path / "own" / "more" / "round").symlink_to("..")
+    (tmp_path / "own" / "more" / "again").symlink_to("../../shared")
+    copy_over(tmp_path / "own", tmp_path / "tree")
+    copied = ("shared/test_a.sh", "more/test_b.sh", "more/again/test_a.sh", "test_c.sh")
+    assert [(tmp_path / "tree" / name).read_text() for name in copied] == ["exit 1\n"] * len(copied)
+    (tmp_path / "own" / "gone.sh").symlink_to("nowhere")
+    with pytest.raises(OperatorError, match=r"leads nowhere[\s\S]*own/gone\.sh"):
+        copy_over(tmp_path / "own", tmp_path / "tree")
+
+
 def test_replaced_links_are_restored_afterwards(work: LoopWork, tmp_path: Path) -> None:
     work = hiding(work, "sh tests/two.sh")
     work.sh("rm", "-rq", "tests")
