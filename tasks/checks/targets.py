@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from posixpath import basename
 from typing import NamedTuple
 
 from helmsman.config import CheckConfig, LoopConfig
@@ -84,9 +85,11 @@ class Range:
             self.collected,
             lambda pattern: paths_with(common, self.base, pattern),
         )
-        # a check may run what is executable, and a script that no longer is would not be missed
-        lost = tuple(path for path in kinds.source if _is_no_longer_executable(*self.changed[path]))
-        return kinds._replace(data=(*kinds.data, *lost), source=tuple(path for path in kinds.source if path not in lost))
+        # a check may run what is executable, and a script that no longer is would not be missed; set-up may write the answers
+        run = self.programs_of(*self.config.workspace.setup).intersection(self._files_of_start)
+        set_up = {path for path in run if basename(path) not in self.config.goal}
+        further = tuple(path for path in kinds.source if path in set_up or _is_no_longer_executable(*self.changed[path]))
+        return kinds._replace(data=(*kinds.data, *further), source=tuple(path for path in kinds.source if path not in further))
 
     @cached_property
     def tests_as_they_were(self) -> Entries:

@@ -160,7 +160,7 @@ class CleanCheckout:
         # remove what set-up did not create, or everything if set-up must run again
         untracked = self._list_untracked()
         tree = self.store.git("ls-tree", "-r", "-z", commit) if self.setup else b""
-        expected = fingerprint(self.setup, tree, self.folder / "included")
+        expected = fingerprint(self.setup, tree, self.folder / "included", self.root)
         (self.folder / "wanted").write_text(expected)
         if self._products.stored_fingerprint() == expected:
             self._products.restore(untracked)

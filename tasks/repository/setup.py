@@ -16,6 +16,7 @@ from posixpath import basename
 from typing import Any
 
 from helmsman.errors import OperatorError
+from helmsman.verify.touched import files_run
 from tasks.repository.git import Repository, git_bytes
 from tasks.repository.objects import read_objects
 from tasks.system.files import is_below_link, remove, write_atomic
@@ -23,6 +24,7 @@ from tasks.system.files import is_below_link, remove, write_atomic
 INCLUDE = ".worktreeinclude"
 """Patterns as in `.gitignore` for ignored files that a checkout needs nevertheless, such as `.env.test`."""
 SETUP_SECONDS = 1800  # for one set-up command; a full installation takes minutes
+LARGEST_SCRIPT = 200_000  # bytes of a file that is searched for further commands
 TAIL_CHARACTERS = 2000  # characters of a failed command's output in the error
 
 PROPOSED = {
@@ -68,13 +70,19 @@ class SetupFailed(OperatorError):  # noqa: N818 - the outcome of a command
         )
 
 
-def fingerprint(commands: Sequence[str], listed: bytes, included: Path) -> str:
-    """Hash of the set-up commands, lock files and manifests, and included files.
+def fingerprint(commands: Sequence[str], listed: bytes, included: Path, tree: Path) -> str:
+    """Hash of the set-up commands, lock files and manifests, the scripts and recipes that set-up runs, and included files.
 
-    `listed`: the tree as printed by `git ls-tree -r -z`.
+    `listed`: the tree as printed by `git ls-tree -r -z`; `tree`: the folder with its files.
     """
-    entries = (line.partition("\t") for line in listed.decode(errors="replace").split("\0"))
-    manifests = [entry for entry in entries if basename(entry[2]) in MANIFESTS]
+
+    def read(name: str) -> str:
+        path = tree / name
+        is_file = path.is_file() and not path.is_symlink() and not is_below_link(tree, path)
+        return path.read_text(encoding="utf-8", errors="replace") if is_file and path.stat().st_size <= LARGEST_SCRIPT else ""
+
+    entries, run = (line.partition("\t") for line in listed.decode(errors="replace").split("\0")), {*files_run(commands, read)}
+    manifests = [entry for entry in entries if basename(entry[2]) in MANIFESTS or entry[2] in run]
     included_files = [f"{path.relative_to(included)} {path.stat().st_mtime_ns}" for path in sorted(included.rglob("*"))]
     return hashlib.sha256(json.dumps([commands, manifests, included_files]).encode()).hexdigest()[:16]
 

@@ -62,6 +62,17 @@ def test_set_up_runs_once_and_its_files_are_restored_until_a_lock_file_changes(t
 
 
 @pytest.mark.feature("D8")
+def test_set_up_runs_again_if_a_script_or_recipe_that_it_runs_changed(tmp_path: Path) -> None:
+    files = {"Makefile": "gen: other\n\tsh write.sh\nother:\n\ttrue\n", "write.sh": "echo 1 > made\n", ".gitignore": "made\n"}
+    work = start_configured(
+        tmp_path, make_repository(tmp_path / "top", files), checks=("cat made",), workspace={"setup": ["make gen"]}
+    )
+    assert of_base(work).results[0].head == "1\n"
+    assert checked(work, {"write.sh": "echo 2 > made\n"}).results[0].head == "2\n"
+    assert checked(work, {"Makefile": "gen:\n\techo 3 > made\n"}).results[0].head == "3\n"
+
+
+@pytest.mark.feature("D8")
 def test_a_set_up_that_fails_at_the_start_is_the_operators_error_and_shows_the_end_of_its_output(tmp_path: Path) -> None:
     work = start_configured(
         tmp_path, make_repository(tmp_path / "top"), checks=("true",), workspace={"setup": ["echo no network; exit 7"]}

@@ -78,6 +78,19 @@ def test_data_that_only_the_check_reads_is_restored(tmp_path: Path) -> None:
     assert not copy.report.passed
 
 
+@pytest.mark.parametrize(("goal", "restored"), [("Make it work.", True), ("Let setup.sh write 42.", False)])
+def test_a_script_that_set_up_runs_is_restored_unless_the_goal_names_it(tmp_path: Path, goal: str, *, restored: bool) -> None:
+    files = {"setup.sh": "echo 1 > answer\n", ".gitignore": "answer\n"}
+    work = start_loop(make_repository(tmp_path / "top", files), tmp_path / "tree")
+    work = work.configured(goal=goal, workspace={"setup": ["sh setup.sh"]})
+    commit(work.path, "work", {"setup.sh": "echo 42 > answer\n"})
+    check = "grep 42 answer"
+    state, done = work.configured(checks=[check]).state, work.execution()
+    copy = since_start.trusted_run(work.context, state, done, state.config.checks)
+    found = outcomes(steps.checks.fn(work.context, state, done), copy, {check}, goal, state.config.invariants)
+    assert (copy.data, found.findings, found.changed) == ((("setup.sh",), (), (check,)) if restored else ((), (), ()))
+
+
 def test_a_script_that_is_no_longer_executable_is_restored(tmp_path: Path) -> None:
     work = start_loop(make_repository(tmp_path / "top", {"t/two.sh": "exit 1\n", "other.sh": "true\n"}), tmp_path / "tree")
     (work.path / "t/two.sh").chmod(0o755)

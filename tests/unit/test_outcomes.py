@@ -86,7 +86,7 @@ def test_a_failing_test_that_passes_with_other_data_is_a_question_unless_the_goa
     found = of_tests.outcomes(report(ran()), copy, (A,), goal, ASK)
     assert (found.findings, found.changed) == ((), (A,) if asked else ())
     (case,) = [case for case in found.table.cases if case.name == A]
-    assert case.why.startswith("fails with the original rows.json, which only the checks seem to read")
+    assert case.why.startswith("fails with the original rows.json, which only checks or set-up seem to read")
 
 
 def test_removed_tests_that_would_pass_are_a_hint() -> None:
