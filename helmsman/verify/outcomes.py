@@ -287,7 +287,8 @@ def weigh_changes(table: OutcomeTable, own: CheckReport, copy: TrustedRun, goal:
 def _weigh_case(case: Case, failing: Collection[str], copy: TrustedRun, goal: str, config: InvariantsConfig) -> Case:
     files = copy.put_back
     if copy.data and case.consequence == "fails":  # other programs may read it as well
-        why = f"fails with the original {join_some([clean(path) for path in copy.data])}, which only checks or set-up seem to read"
+        names = join_some([clean(path) for path in copy.data])
+        why = f"fails with the original {names}, which only checks or set-up seem to read"
         case = case.model_copy(update={"consequence": "asks", "why": why})
         if all(basename(path) in goal for path in copy.data):
             return _permit(case, "the goal names it")

@@ -33,7 +33,7 @@ from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_t
 from tasks.repository.git import Repository, git, git_bytes, paths_with
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.objects import LINK, read_object, read_sizes
-from tasks.repository.setup import SetupFailed
+from tasks.repository.setup import MANIFESTS, SetupFailed
 from tasks.repository.worktree import Worktree, reset_to
 
 MISSING = b"0 "  # prefix of the line of a missing file
@@ -87,7 +87,7 @@ class Range:
         )
         # a check may run what is executable, and a script that no longer is would not be missed; set-up may write the answers
         run = self.programs_of(*self.config.workspace.setup).intersection(self._files_of_start)
-        set_up = {path for path in run if basename(path) not in self.config.goal}
+        set_up = {path for path in run if basename(path) not in MANIFESTS and basename(path) not in self.config.goal}
         further = tuple(path for path in kinds.source if path in set_up or _is_no_longer_executable(*self.changed[path]))
         return kinds._replace(data=(*kinds.data, *further), source=tuple(path for path in kinds.source if path not in further))
 

@@ -78,12 +78,21 @@ def test_data_that_only_the_check_reads_is_restored(tmp_path: Path) -> None:
     assert not copy.report.passed
 
 
-@pytest.mark.parametrize(("goal", "restored"), [("Make it work.", True), ("Let setup.sh write 42.", False)])
-def test_a_script_that_set_up_runs_is_restored_unless_the_goal_names_it(tmp_path: Path, goal: str, *, restored: bool) -> None:
-    files = {"setup.sh": "echo 1 > answer\n", ".gitignore": "answer\n"}
+@pytest.mark.parametrize(
+    ("script", "goal", "restored"),
+    [
+        ("setup.sh", "Make it work.", True),
+        ("setup.sh", "Let setup.sh write 42.", False),
+        ("Gemfile", "Make it work.", False),  # a manifest changes with each new dependency
+    ],
+)
+def test_a_script_that_set_up_runs_is_restored_unless_the_goal_names_it(
+    tmp_path: Path, script: str, goal: str, *, restored: bool
+) -> None:
+    files = {script: "echo 1 > answer\n", ".gitignore": "answer\n"}
     work = start_loop(make_repository(tmp_path / "top", files), tmp_path / "tree")
-    work = work.configured(goal=goal, workspace={"setup": ["sh setup.sh"]})
-    commit(work.path, "work", {"setup.sh": "echo 42 > answer\n"})
+    work = work.configured(goal=goal, workspace={"setup": [f"sh {script}"]})
+    commit(work.path, "work", {script: "echo 42 > answer\n"})
     check = "grep 42 answer"
     state, done = work.configured(checks=[check]).state, work.execution()
     copy = since_start.trusted_run(work.context, state, done, state.config.checks)
