@@ -143,7 +143,7 @@ class WorkspaceConfig(Section):
     """Folder of the worktrees, relative to the repository. Empty: `helmsman/worktrees` in the user's state folder."""
     setup: tuple[Words, ...] = ()
     """Commands that prepare a fresh checkout, such as `npm ci`. `sh` runs them in the agent's worktree when it is created, and in
-    the clean checkout of the checks, there again after a lock file or a manifest has changed."""
+    the clean checkout of the checks, there again after a lock file, a manifest or a script that it runs has changed."""
     teardown: tuple[Words, ...] = ()
     """Commands that undo the effects of `setup` outside the checkout; run before a checkout is removed."""
     clean: OperatorKey[bool] = True
