@@ -20,6 +20,7 @@ from tasks.loop.run import (
     engine_state,
     merge_when_due,
     tidy,
+    unless_moved,
     wait_if_due,
     with_current_checks,
 )
@@ -38,7 +39,7 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
                 wait_if_due(context, state)
                 state = with_current_checks(context, state)
                 record = iteration(request.repository, state)
-                state = advance(state, record)
+                state = unless_moved(context, advance(state, record))
                 log_iteration(record)
                 publish_artifacts(state, record)
         except STOPPED_FROM_OUTSIDE as reason:

@@ -45,7 +45,8 @@ def is_still_proven(state: LoopState, tip: str | None) -> bool:
 def require_new_proof(state: LoopState, now: datetime) -> LoopState:
     """Someone has committed to the branch: the next iteration verifies it."""
     again = state.model_copy(update={"ending": None, "merging": state.merging.without_proof(), "updated_at": now})
-    return stop_at_limit(again, f"{NOT_MERGED}: its branch has new commits", now)
+    why = f"{NOT_MERGED}: its branch has" if state.config.merge.into else "its branch has unverified,"
+    return stop_at_limit(again, f"{why} new commits", now)
 
 
 def with_prepared_merge(state: LoopState, prepared: PreparedMerge) -> LoopState:

@@ -25,7 +25,7 @@ from helmsman.errors import Cancelled, HelmsmanError
 from helmsman.memory.estimates import format_estimate
 from helmsman.orient.decomposition import oversize_warning
 from helmsman.oversee.limits import many_iterations_alert
-from helmsman.oversee.merging import is_merge_due
+from helmsman.oversee.merging import is_merge_due, require_new_proof
 from helmsman.oversee.summary import start_warnings, with_baseline, with_other_checks
 from helmsman.prices import known_price
 from helmsman.records.checks import CheckReport, checks_fail
@@ -294,6 +294,16 @@ def with_current_checks(context: LoopContext, state: LoopState) -> LoopState:
 def _commands(report: CheckReport | None) -> list[str]:
     """Commands of a report's checks, without hidden ones, which show none."""
     return [redact(result.command) for result in report.results if result.command] if report else []
+
+
+def unless_moved(context: LoopContext, state: LoopState) -> LoopState:
+    """The loop after an iteration. It continues if its branch is no longer at the verified commit: people merge the branch."""
+    tip = read_ref(context.repository.common, f"refs/heads/{state.branch}")
+    if state.outcome is not Outcome.COMPLETED or tip in {None, state.head}:
+        return state
+    line = f"{state.branch} has moved from the verified commit to {str(tip)[:12]}, which has to be verified"
+    publish(MemoryNoted(lines=(line,)))
+    return replace_state(context.repository, state, require_new_proof(state, now_utc()), "its branch moved during the checks")
 
 
 def merge_when_due(context: LoopContext, state: LoopState) -> LoopState:

@@ -242,3 +242,17 @@ def test_research_changes_no_source_is_asked_for_until_it_is_complete_and_leads_
     assert git(repository, "log", "-1", "--format=%s", "refs/helmsman/loop/failed/1-1") == "Answer\n"
     assert git(repository, "ls-tree", "-r", "--name-only", "helmsman/loop").split() == ["answer", "check.sh"]
     assert driven.state.outcome is Outcome.COMPLETED
+
+
+@pytest.mark.feature("V9")
+def test_a_loop_completes_only_with_its_branch_at_the_verified_commit(drive: Drive, repository: Path, tmp_path: Path) -> None:
+    """The branch moves once while the checks run, as by a person who resets or amends it."""
+    moved = tmp_path / "moved"
+    commit = "git commit-tree helmsman/loop^{tree} -p helmsman/loop -m mine"
+    move = f"touch {moved}; cd {repository} && git update-ref refs/heads/helmsman/loop $({commit})"
+    driven = drive(
+        [says(PROMISE, shell=SOLVE), says(PROMISE)],
+        checks=["sh check.sh", f"test -e {moved} || ! test -e answer || {{ {move}; }}"],
+    )
+    assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 2)
+    assert git(repository, "log", "-1", "--format=%H %s", "helmsman/loop").strip() == f"{driven.state.head} mine"
