@@ -36,6 +36,7 @@ from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, has_started
 from tasks.approvals.ask import ask_due_questions
+from tasks.checks.editable import editable_warnings
 from tasks.checks.missing import start_error
 from tasks.engine import runs
 from tasks.engine.embedded import is_embedded
@@ -253,7 +254,9 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
     """Run the checks before any work and store them with an estimate from similar work."""
     _, tree = commit_and_tree(context.worktree, state.head)
     report = steps.baseline(context, state, tree) if state.config.checks else None
-    warnings = tuple(start_warnings(state.config, report, items_of(context, state)))
+    at_top = context.repository.bare or (state.config.workspace.in_place and not state.config.workspace.clean)
+    editable = () if at_top else editable_warnings(state.config.checks, context.repository.top)
+    warnings = (*start_warnings(state.config, report, items_of(context, state)), *editable)
     if report or warnings:
         publish(LoopBegun(report=report, warnings=warnings))
     if report and (unready := start_error(report, context.repository, state.head)):
