@@ -21,7 +21,7 @@ from helmsman.records.iteration import Evidence
 from helmsman.records.plan import ItemProof, PlanItem
 from helmsman.records.proof import Denial, DoneSignals, Proof, SinceStart
 from helmsman.records.state import LoopState
-from helmsman.records.verification import OutcomeTable
+from helmsman.records.verification import Case, OutcomeTable
 from helmsman.verify.altered_tests import describe_cannot_fail
 from helmsman.verify.findings import describe_blocking, describe_checks_without_tests, describe_survivors, join_some
 from helmsman.verify.new_tests import NO_NEW_TEST, asks_for_tests
@@ -92,10 +92,7 @@ def _denials(config: LoopConfig, before: DoneSignals, evidence: Evidence, *, loo
         Denial(rule="unchanged", why=UNCHANGED if since.unchanged and not verifies else ""),  # a verifying item needs no change
         Denial(rule="unproven", why=_unproven_reason(config, since)),
         # if there is a judge, it decides on the next two instead
-        Denial(
-            rule="expectations",
-            why=_format_reason("tests of the start fail on the new source, or no longer run", since.changed_expectations, judged),
-        ),
+        Denial(rule="expectations", why="" if judged else _expectations_reason(since)),
         Denial(rule="looked_up", why=_format_reason("answers look hard-coded", since.looked_up, judged)),
         Denial(rule="unproven", why=describe_cannot_fail(since.cannot_fail)),
         Denial(rule="unproven", why="" if judged else describe_unexercised(since.unexercised)),
@@ -118,6 +115,18 @@ def _format_reason(problem: str, names: Sequence[str], judged: bool = False) -> 
     return f"{problem}: {join_some([clean(name) for name in names])}" if names and not judged else ""
 
 
+def _expectations_reason(since: SinceStart) -> str:
+    """Return why tests are in question; for a check that names no test and failed before, in the words of its outcome."""
+    checks = {case.name: f"the check {clean(case.name)} {case.why}" for case in _failing_checks_in_question(since)}
+    tests = [name for name in since.changed_expectations if name not in checks]
+    of_tests = _format_reason("tests of the start fail on the new source, or no longer run", tests)
+    return "; ".join(filter(None, (of_tests, join_some([*checks.values()], most=1))))
+
+
+def _failing_checks_in_question(since: SinceStart) -> list[Case]:
+    return [case for case in since.table.of("asks") if case.name == case.check and case.red_on_base]
+
+
 def _unproven_reason(config: LoopConfig, since: SinceStart) -> str:
     if since.unchanged:
         return ""
@@ -127,7 +136,7 @@ def _unproven_reason(config: LoopConfig, since: SinceStart) -> str:
             return ""
         return _format_reason(NOT_BY_WORK, since.passing_now) or (ONLY_CHANGED if permitted else "")
     if asks_for_tests(config.goal) and not since.table.new_test_proves:
-        return NO_NEW_TEST
+        return "" if _failing_checks_in_question(since) else NO_NEW_TEST  # one reason is enough where a check needs the tests
     return "" if since.failing else UNPROVEN
 
 

@@ -4,11 +4,14 @@ import pytest
 
 from helmsman.config import CheckConfig
 from helmsman.config.goals import InvariantsConfig
+from helmsman.oversee.decide import decide
 from helmsman.parsers.source import Source
 from helmsman.records.checks import CheckResult, TestCounts, TrustedRun, Weight
+from helmsman.records.proof import SinceStart
 from helmsman.verify import outcomes as of_tests
+from helmsman.verify.new_tests import NO_NEW_TEST
 from helmsman.verify.touched import classify_changes
-from tests.unit.builders import check, report
+from tests.unit.builders import ASKED, check, config, report, situation, state
 
 pytestmark = pytest.mark.feature("V5")
 
@@ -122,6 +125,22 @@ def test_a_check_that_needs_the_tests_that_the_goal_asks_for_is_a_question(
 ) -> None:
     """It may count tests, or measure what they cover."""
     assert weigh(check(passed=False), "pytest", goal=goal) == (blocked, asked)
+
+
+@pytest.mark.feature("V16")
+def test_a_check_that_needs_the_tests_that_the_goal_asks_for_is_one_question_in_its_own_words() -> None:
+    of = config(goal="Add tests until count.sh passes.")
+    counted = report(check(passed=False, name="sh count.sh"))
+    own, copy = report(check(passed=True, name="sh count.sh")), TrustedRun(put_back=("tests/test_a.py",), report=counted)
+    found = of_tests.outcomes(own, copy, {"sh count.sh"}, of.goal, of.invariants)
+    since = SinceStart(needs_test=True, changed_expectations=found.changed, table=found.table)
+    decided = decide(situation(state=state(config=of), checks=own, claims=ASKED, since_start=since))
+    expected = "the agent claimed completion, but the check sh count.sh fails without the added or changed tests: the goal asks"
+    assert decided.reason.startswith(expected)
+    assert NO_NEW_TEST not in decided.reason
+    several = since.model_copy(update={"changed_expectations": ("sh count.sh", "test_a")})
+    decided = decide(situation(state=state(config=of), checks=own, claims=ASKED, since_start=several))
+    assert "no longer run: test_a; the check sh count.sh fails" in decided.reason
 
 
 PYTHON = """\
