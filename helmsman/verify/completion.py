@@ -190,9 +190,9 @@ def tests_that_name(state: LoopState, evidence: Evidence, item: PlanItem) -> tup
     return tuple(name for name in dict.fromkeys((*sorted(before), *on_start)) if is_named_by(name, item.id, item.title))
 
 
-def criterion_of(item: PlanItem | None, config: JudgeConfig) -> CriterionConfig | None:
-    """Return the judge's criterion for an item that nothing else can prove; None if the judge is not needed."""
-    if item is None or item.check or not config.criteria:
+def criterion_of(item: PlanItem, config: JudgeConfig) -> CriterionConfig | None:
+    """Return the judge's criterion for an item that nothing else can prove; None without a judge."""
+    if not config.criteria:
         return None
     requirements = "\n".join(f"- {line}" for line in item.acceptance) or item.details
     text = f"This item of the plan is done, completely: {item.title}\n{requirements}".strip()

@@ -58,10 +58,8 @@ def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, crede
 
     `keep` is called with each request before it is sent.
     """
-    item = prove_item(state, evidence)
-    item_criterion = (
-        criterion_of(evidence.plan.item if evidence.plan else None, state.config.judge) if item and item.needs_word else None
-    )
+    item, current = prove_item(state, evidence), evidence.plan.item if evidence.plan else None
+    item_criterion = criterion_of(current, state.config.judge) if current and item and item.needs_word else None
     evidence = evidence.model_copy(update={"item": mark_proven(item) if item and item_criterion else item})
     proof = prove(state.config, state.done, evidence)  # what remains for the judge of the whole, if it finds the item done
     needs_judge = proof.open and bool(state.config.judge.criteria)

@@ -184,7 +184,6 @@ def test_the_judge_decides_on_items_without_other_proof() -> None:
     assert criterion is not None
     assert criterion.id == "plan.T001"
     assert "Write the parser\n- dates are read" in criterion.text
-    assert criterion_of(CHECKED, judge) is None
     assert criterion_of(PLAIN, builders.config().judge) is None
     proof = ItemProof(item="T001", missing=(NO_EVIDENCE,), needs_word=True)
     for met in (True, False):
