@@ -18,6 +18,7 @@ from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError, TransientError
 from helmsman.naming import OWN_BRANCHES
 from helmsman.parsers.pushes import AllowedRepo, is_own_commit, matches_branch, push_loop_id, read_allowed
+from helmsman.plain import clean
 from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import Ignored, Push
 from tasks.agents.catalogue import LoopSettings
@@ -30,6 +31,7 @@ from tasks.repository.loop_context import loop_folder
 from tasks.repository.objects import FILE_MODES, read_object
 from tasks.repository.remote import fetch_ref
 from tasks.repository.state_ref import loop_names, read_state, show_state, state_ref
+from tasks.system.faults import transient_error
 from tasks.system.files import LARGEST_FILE
 from tasks.system.lock import holder
 from tasks.system.paths import state_home
@@ -159,10 +161,19 @@ def configuration_files(repository: Repository, commit: str, what: str, remedy: 
             (mode, _, blob, size), path = metadata.decode().split(), Path(os.fsdecode(name))
             # git itself creates no such names, but a pusher can
             if mode in FILE_MODES and int(size) <= LARGEST_FILE and ".." not in path.parts and not path.is_absolute():
-                Path(folder, path).parent.mkdir(parents=True, exist_ok=True)
-                Path(folder, path).write_bytes(read_object(repository.common, blob))
+                _write_file(Path(folder, path), read_object(repository.common, blob), what)
         try:
             yield Path(folder)
         except OperatorError as error:
             message = str(error).replace(f"{folder}/", "")
             raise OperatorError(f"the configuration of {what} cannot be used", found=message, remedy=remedy) from error
+
+
+def _write_file(path: Path, content: bytes, what: str) -> None:
+    """Write a file of a commit. Raises OperatorError for a name that no checkout could have, and TransientError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    except OSError as error:
+        problem, found = f"the files of {what} cannot be read", f"{clean(path.name)[:100]}: {error.strerror}"
+        raise transient_error(error) or OperatorError(problem, expected="files that can be checked out", found=found) from error

@@ -277,6 +277,18 @@ def test_no_preset_leads_out_of_the_repository(named: str, served: ServedReposit
 
 
 @pytest.mark.feature("X3")
+@pytest.mark.parametrize("name", ["a" * 300, "helmsman.toml/x"])
+def test_a_commit_with_a_name_that_no_checkout_can_have_is_refused(name: str, served: ServedRepository) -> None:
+    blob, start = (sh(served.bare, "rev-parse", f"main{of}") for of in (":helmsman.toml", ""))
+    folder, _, file = name.rpartition("/")
+    with_file = git(served.bare, "mktree", stdin=f"100644 blob {blob}\t{file}\n".encode()).strip()
+    entries = f"040000 tree {with_file}\t{folder}\n" if folder else f"100644 blob {blob}\t{name}\n"
+    tree = git(served.bare, "mktree", stdin=f"100644 blob {blob}\thelmsman.toml\n{entries}".encode()).strip()
+    sh(served.bare, "update-ref", "refs/heads/main", sh(served.bare, "commit-tree", tree, "-p", start, "-m", "x"))
+    with pytest.raises(OperatorError, match=r"the files of commit .* cannot be read"):
+        handle_push(push_of(served), NOW)
+
+
 def test_a_configuration_that_is_a_link_is_none(served: ServedRepository, tmp_path: Path) -> None:
     (tmp_path / "outside.toml").write_text(CONFIGURATION)
     (served.clone / "helmsman.toml").unlink()
