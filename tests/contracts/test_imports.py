@@ -104,6 +104,7 @@ KNOW_PREFECT = (
 BRING_IT_IN = (
     "tasks.approvals.ask",
     "tasks.loop.finish",
+    "tasks.loop.since_start",
 )
 """Modules that import one of those."""
 HEAVY = ("prefect", "pydantic", "git", "httpx", "sqlalchemy", "yaml", "psutil", "opentelemetry")
