@@ -83,9 +83,18 @@ def test_a_passing_test_whose_original_fails_is_a_question() -> None:
     assert weigh(ran(A), known=False) == ([], (A,))
 
 
-@pytest.mark.parametrize(("goal", "asked"), [("Make it work.", True), ("Correct the totals in rows.json.", False)])
-def test_a_failing_test_that_passes_with_other_data_is_a_question_unless_the_goal_names_the_data(goal: str, asked: bool) -> None:
-    copy = TrustedRun(put_back=("rows.json",), data=("rows.json",), report=report(ran(A)))
+@pytest.mark.parametrize(
+    ("goal", "also", "asked"),
+    [
+        ("Make it work.", (), True),
+        ("Correct the totals in rows.json.", (), False),
+        ("Correct the totals in rows.json.", ("tests/test_app.py",), True),  # which of them made it pass is not known
+    ],
+)
+def test_a_failing_test_that_passes_with_other_data_is_a_question_unless_the_goal_names_the_data(
+    goal: str, also: tuple[str, ...], asked: bool
+) -> None:
+    copy = TrustedRun(put_back=("rows.json", *also), data=("rows.json",), report=report(ran(A)))
     found = of_tests.outcomes(report(ran()), copy, (A,), goal, ASK)
     assert (found.findings, found.changed) == ((), (A,) if asked else ())
     (case,) = [case for case in found.table.cases if case.name == A]
