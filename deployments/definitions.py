@@ -6,7 +6,7 @@ The parsed RUBRIC.md with its problems and an audit of its checks; and built-in 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 
@@ -15,23 +15,25 @@ from pydantic import ValidationError
 from deployments.output import fields, print_result
 from deployments.settings import configuration, invalid_name, repository_if_any, resolve_preset
 from helmsman.config import CheckConfig
-from helmsman.config.layers import dotted_pairs
+from helmsman.config.layers import Layer, dotted_pairs, resolve
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.orient.hats import hat_rows
-from helmsman.parsers.rubric import Problem, Rubric
+from helmsman.parsers.rubric import Problem, Rubric, RubricItem
 from helmsman.plain import clean, clean_lines
 from helmsman.records.checks import CheckReport
 from helmsman.records.hats import LONGEST_NAME, is_name
 from helmsman.texts import plural
 from helmsman.verify.redundancy import Audit, audit
 from tasks.hats.finding import BUILT_IN, add_preset, find_preset, known_presets, preset_text
-from tasks.loop.configure import RUBRIC, RubricFile, read_rubric_file
+from tasks.loop.configure import RUBRIC, RubricFile, read_rubric_file, rubric_layers
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import loop_names, read_records
 from tasks.system.files import BrokenFile
 
 MOST_RECORDS = 200  # past iteration records to read, latest loops first: each takes one git process
 WIDTH = 12
+LINE_OF_FRONT_MATTER = 1  # YAML's values have no line: that of the opening mark
+REMEDY = "correct it in the front matter; `helmsman config` explains every key"
 
 
 def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
@@ -40,10 +42,15 @@ def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
     with suppress(HelmsmanError):  # a rubric can be checked outside of a repository
         repository = open_repository(repo)
     path = file or (repository.top if repository else repo) / RUBRIC
+    if not file and not path.exists():
+        raise OperatorError(
+            f"there is no {RUBRIC}", found=clean(str(path.parent)), remedy="`helmsman init` writes one; or name a file"
+        )
     try:
         read = read_rubric_file(path)
     except BrokenFile as error:  # nothing else could be parsed
         read = RubricFile({}, Rubric(), (Problem(error.line, error.cause, error.remedy),), is_ours=True)
+    read = _with_front_matter(read)
     rubric, (checks, source) = read.rubric, _checks_of(path, read.rubric, repository)
     with suppress(HelmsmanError, ValidationError):  # a record of another version ends the audit, not the command
         past = (record for loop in loop_names(repository) for record in read_records(repository, loop)) if repository else ()
@@ -60,6 +67,20 @@ def check_rubric(repo: Path, file: Path | None, *, as_json: bool) -> int:
     }
     print_result(plain, _rubric_lines(path.name, read, audited, source), as_json=as_json)
     return 2 if read.flaws else 0
+
+
+def _with_front_matter(read: RubricFile) -> RubricFile:
+    """The rubric with the checks and criteria of its front matter, and with the problems of all values in it."""
+    layers, line = rubric_layers(read), LINE_OF_FRONT_MATTER
+    own = [Layer(layer.source, {key: layer.values[key] for key in layer.values if key != "goal_file"}) for layer in layers]
+    try:
+        config = resolve([*own, Layer("not given yet", {"goal": "…"})]).config
+    except OperatorError as error:
+        causes = error.problem.replace(f" ({RUBRIC} front matter)", "").split("\n  ")[1:]
+        return replace(read, flaws=(*(Problem(line, cause, REMEDY) for cause in causes), *read.flaws))
+    checks = read.rubric.checks or tuple(RubricItem(line, check) for check in config.checks)
+    criteria = read.rubric.criteria or tuple(RubricItem(line, criterion) for criterion in config.judge.criteria)
+    return replace(read, rubric=replace(read.rubric, checks=checks, criteria=criteria))
 
 
 def _checks_of(path: Path, rubric: Rubric, repository: Repository | None) -> tuple[Sequence[CheckConfig], str]:

@@ -164,8 +164,7 @@ def read_layers(repository: Path) -> list[Layer]:
     if path.exists() and (file := read_rubric_file(path)).is_ours:
         if file.flaws:
             raise problems_error(path, file.flaws, "fix the file; `helmsman rubric check` shows what is understood")
-        rubric_layers = Layer(f"{RUBRIC} front matter", file.front), Layer(RUBRIC, settings(file.rubric))
-        layers += [layer for layer in rubric_layers if layer.values]
+        layers += rubric_layers(file)
     if _path_inside(repository, AUTOCHECKS).is_file():  # used without stronger checks: a list replaces weaker ones
         layers.append(Layer(AUTOCHECKS, {"checks": [{"command": f"sh {AUTOCHECKS}", "name": "autochecks"}]}))
     return [resolve_goal_file(layer, repository, inside=True) for layer in layers if layer]
@@ -218,6 +217,12 @@ def read_rubric_file(path: Path) -> RubricFile:
     if rubric.ours or not table:
         flaws += [*rubric.problems, *find_conflicts(front, settings(rubric), lines[:body])]
     return RubricFile(front, rubric, tuple(sorted(flaws, key=lambda flaw: flaw.line)[:MOST_PROBLEMS]), rubric.ours or bool(table))
+
+
+def rubric_layers(read: RubricFile) -> list[Layer]:
+    """The layers of a rubric: its front matter and its sections."""
+    layers = Layer(f"{RUBRIC} front matter", read.front), Layer(RUBRIC, settings(read.rubric))
+    return [layer for layer in layers if layer.values]
 
 
 def _settings_layer(repository: Path) -> Layer | None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from deployments.definitions import check_rubric
+from helmsman.errors import OperatorError
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import state_ref, write_state
 from tests.fakes.command_line import offline_command_line
@@ -79,6 +80,28 @@ def test_the_parsed_rubric_is_printed_as_text_or_json(capsys: pytest.CaptureFixt
     assert (first["id"], first["needed"], first["votes"], first["checks"]) == ("errors", 2, 3, [])
 
 
+def test_checks_and_criteria_of_the_front_matter_are_shown(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    front = "checks: [make test, {name: lint, command: ruff check, timeout_seconds: 9}]\njudge: {criteria: [It is calm.]}"
+    (repository / "RUBRIC.md").write_text(f"---\n{front}\n---\n")
+    found = run_check_rubric(capsys, repository)
+    assert [(check["line"], check["command"]) for check in found["checks"]] == [(1, "make test"), (1, "ruff check")]
+    assert [criterion["text"] for criterion in found["criteria"]] == ["It is calm."]
+    check_rubric(repository, None, as_json=False)
+    printed = capsys.readouterr().out.splitlines()
+    assert (printed[0], printed[4]) == ("RUBRIC.md: 2 checks, 1 criteria; valid", "  lint         ruff check   (9 s)")
+
+
+def test_a_wrong_value_of_the_front_matter_is_a_flaw(capsys: pytest.CaptureFixture[str], repository: Path) -> None:
+    front = "limits: {iteration: 3}\nmax_iterations: 0\nchecks: [{command: a, timeout: 3}]"
+    (repository / "RUBRIC.md").write_text(f"---\n{front}\n---\n## Judge criteria\n- It is calm.\n")
+    causes = [flaw["cause"] for flaw in run_check_rubric(capsys, repository, code=2)["flaws"]]
+    assert causes == [
+        "limits.iteration: unknown key; did you mean limits.iterations or limits.nesting?",
+        "checks[0].timeout: unknown key",
+        "limits.iterations: expected at least 1, found 0",
+    ]
+
+
 def test_another_file_can_be_checked_without_a_repository(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "draft.md").write_text("## Checks\n- `a`\n- `b` and `c`\n")
     found = run_check_rubric(capsys, tmp_path, tmp_path / "draft.md", code=2)
@@ -122,6 +145,12 @@ def test_an_unreadable_record_ends_the_audit_and_not_the_command(capsys: pytest.
     commit = git(repository, "commit-tree", tree, "-p", state_ref("mend-it"), "-m", "from another version").strip()
     git(repository, "update-ref", state_ref("mend-it"), commit)
     assert run_check_rubric(capsys, repository)["audit"]["reports"] == 0
+
+
+def test_a_missing_rubric_is_an_error_that_says_how_to_get_one(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match=r"there is no RUBRIC\.md") as caught:
+        check_rubric(tmp_path, None, as_json=False)
+    assert (caught.value.found, caught.value.remedy) == (str(tmp_path), "`helmsman init` writes one; or name a file")
 
 
 def test_the_installed_command_does_it(repository: Path, tmp_path: Path) -> None:
