@@ -127,7 +127,7 @@ def find_program(kind: AgentKind, config: AgentConfig, top: Path) -> Path:
         raise OperatorError(
             f"the program of {kind.name} was not found",
             expected="agent.binary, or its usual name on PATH",
-            found=display(program),
+            found=f"no program {display(program)}",
             remedy=f"install it{f' ({kind.install})' if kind.install else ''}, or set agent.binary",
         )
     return Path(path_of_program).absolute()

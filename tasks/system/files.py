@@ -90,7 +90,7 @@ def read_text(path: Path, expected: str) -> str:
     """Text of a file without byte order mark, with LF line ends. Raises OperatorError, and BrokenFile for invalid content."""
     try:
         if not path.is_file():
-            found = "something else" if path.exists() else "nothing"
+            found = "a folder" if path.is_dir() else "something else than a file" if path.exists() else "no such file"
             raise OperatorError(f"{path} cannot be read", expected=expected, found=found, remedy="correct its path")
         data = read_plain(path, LARGEST_FILE + 1)
     except OSError as error:

@@ -193,7 +193,7 @@ def test_a_file_that_the_operator_names_is_a_layer_under_its_path(tmp_path: Path
 
 def test_a_named_file_that_cannot_be_read_is_an_error_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.toml")
-    for name, found in [("missing.toml", "nothing"), (".", "something else"), ("pipe.toml", "something else")]:
+    for name, found in [("missing.toml", "no such file"), (".", "a folder"), ("pipe.toml", "something else than a file")]:
         with pytest.raises(OperatorError) as caught:
             read_file(tmp_path / name)
         assert caught.value.found == found
@@ -225,7 +225,7 @@ def test_goal_file_is_relative_to_the_folder_of_the_file_that_names_it(tmp_path:
 @pytest.mark.parametrize(
     ("named", "content", "said"),
     [
-        ("missing.md", b"", "found: nothing"),
+        ("missing.md", b"", "found: no such file"),
         ("PROMPT.md", b" \r\n\t\n", "goal_file (command line) is empty"),
         ("PROMPT.md", b"x" * (LARGEST_FILE + 1), "larger than 1048576 bytes"),
         ("PROMPT.md", b"\xff", "line 1 is not UTF-8"),
