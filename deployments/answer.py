@@ -12,7 +12,7 @@ import psutil
 from deployments.choosing import is_group
 from deployments.output import print_result
 from helmsman.config import LoopConfig
-from helmsman.config.layers import from_assignments
+from helmsman.config.layers import display, from_assignments
 from helmsman.errors import OperatorError, TransientError
 from helmsman.oversee.answers import answer_from_form, apply_answer, timeout_answer
 from helmsman.records.forms import form_for, read_form
@@ -55,6 +55,10 @@ def answer(
         print_result(gate, gate_lines(gate, loop), as_json=as_json)
         return 0
     from_assignments(settings or ())  # raises OperatorError, like the two calls below, before anything is stored
+    if choice not in gate.choices:
+        expected = f"one of: {', '.join(gate.choices)}"
+        remedy = f"helmsman answer {loop} shows the effect of each"
+        raise OperatorError("the question does not offer this choice", expected=expected, found=display(choice), remedy=remedy)
     by = by or own_environment().get("USER", "")
     given = {"decision": choice, "guidance": guidance, "settings": "\n".join(settings or ()), "by": by}
     reply = answer_from_form(state, gate, read_form(gate, given), via="command line", now=now_utc())

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import reduce
 from itertools import chain, islice
 from pathlib import Path
@@ -20,7 +21,7 @@ from helmsman.agents import describe_briefly
 from helmsman.config.base import Owner
 from helmsman.config.layers import describe, leaves
 from helmsman.config.owners import OWNERS
-from helmsman.errors import OperatorError
+from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.orient.hats import hat_record
 from helmsman.oversee.limits import describe_window, open_windows
 from helmsman.plain import clean, clean_lines
@@ -30,10 +31,11 @@ from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import LoopState
 from helmsman.render.activity import Activity, apply_event
 from helmsman.render.facts import finding_facts, hat_fact
-from helmsman.render.gate import gate_lines
+from helmsman.render.gate import answered_lines, gate_lines
 from helmsman.render.lines import explanation_lines, iteration_lines, list_lines, next_lines, steering_lines
 from helmsman.render.report import MOST_SHOWN, html_report
 from helmsman.tokens import tokens
+from tasks.approvals.answers import find_answer
 from tasks.observers.follow import last_entries
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder, worktree_of
@@ -90,9 +92,21 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
         *([f"undone     {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
-        *(gate_lines(state.gate, state.loop) if state.gate else ()),
+        *_question_lines(folder, state, driven=bool(driver)),
         *(() if driver or state.gate else next_lines(result)),
     )
+
+
+def _question_lines(folder: LoopFolder, state: LoopState, *, driven: bool) -> Sequence[str]:
+    """The open question, or the answer that waits for a process of the loop."""
+    answer = None
+    if state.gate is None:
+        return ()
+    with suppress(HelmsmanError):  # the process that reads it reports it
+        answer = find_answer(folder.answers, state.uid, state.gate.key)
+    if answer is None:
+        return gate_lines(state.gate, state.loop)
+    return answered_lines(state.gate, answer, state.loop, driven=driven)
 
 
 def _activity_line(folder: LoopFolder, state: LoopState) -> str:

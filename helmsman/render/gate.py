@@ -98,6 +98,12 @@ def gate_lines(gate: Gate, loop: str) -> list[str]:
     ]
 
 
+def answered_lines(gate: Gate, answer: Answer, loop: str, *, driven: bool) -> list[str]:
+    """An answered question; if no process drives the loop, also the command that continues."""
+    step = [] if driven else [f"next       helmsman resume {shlex.quote(clean(loop))}"]
+    return [*gate_lines(gate, loop)[:2], answer_line(answer), *step]
+
+
 def answer_line(answer: Answer) -> str:
     """The answer, its author and its channel."""
     guidance = f": {clean(answer.guidance)[:EVIDENCE_WIDTH]}" if answer.guidance else ""

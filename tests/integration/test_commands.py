@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from deployments.answer import answer
 from deployments.choosing import chosen_loop
 from deployments.deploy import new_pool
 from deployments.settings import goal_settings
@@ -17,6 +18,7 @@ from deployments.start_directory import STANDARD_STREAM
 from helmsman.config import LoopConfig
 from helmsman.config.layers import leaves
 from helmsman.errors import OperatorError
+from helmsman.records.gates import Gate, GateKind
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import write_state
@@ -24,6 +26,8 @@ from tasks.system.lock import exclusive_driver
 from tests.fakes.command_line import CommandLine, read_object
 from tests.fakes.repositories import make_repository
 from tests.unit import builders
+
+ASKED = Gate(key="merge-3", kind=GateKind.MERGE, question="May it be merged?", asked_at=builders.NOW)
 
 
 @pytest.fixture
@@ -48,6 +52,28 @@ def test_a_named_loop_is_chosen_over_a_running_one_and_that_over_the_latest(
         told = json.loads(capsys.readouterr().out)
     assert told["loop"] == "older"
     assert f"process {os.getpid()} " in told["driver"]
+
+
+@pytest.mark.feature("H4")
+def test_an_answer_that_no_process_has_read_is_shown_instead_of_the_choices(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_state(repository, builders.state(loop="asking", gate=ASKED), over=None, record=None, subject="start")
+    show_status(repository.top, "asking", as_json=False)
+    assert "helmsman approve asking" in capsys.readouterr().out
+    assert answer(repository.top, "asking", "approve", guidance="", by="Ada", as_json=False) == 0
+    capsys.readouterr()
+    show_status(repository.top, "asking", as_json=False)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[-2:] == ["answered   approve by Ada (command line)", "next       helmsman resume asking"]
+
+
+@pytest.mark.feature("H4")
+def test_a_choice_that_a_question_does_not_offer_is_rejected(repository: Repository) -> None:
+    write_state(repository, builders.state(loop="asking", gate=ASKED), over=None, record=None, subject="start")
+    with pytest.raises(OperatorError, match="does not offer this choice") as caught:
+        answer(repository.top, "asking", "yes", guidance="", by="", as_json=False)
+    assert (caught.value.expected, caught.value.found) == (f"one of: {', '.join(ASKED.choices)}", "'yes'")
 
 
 @pytest.mark.feature("H4")
