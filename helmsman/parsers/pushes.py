@@ -9,11 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from helmsman.config.base import Section
-from helmsman.errors import OperatorError, format_invalid
+from helmsman.errors import OperatorError
 from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
 from helmsman.parsers.paths import match_pieces, pieces_of
+from helmsman.plain import did_you_mean
 from helmsman.records.base import Record
 from helmsman.records.triggers import Ignored, Push, is_commit
 
@@ -173,9 +175,17 @@ def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, AllowedR
         raise OperatorError(
             f"{source} is invalid",
             expected='a table [repositories] with lines such as "owner/name" = "/srv/git/name.git"',
-            found=format_invalid(error),
+            found="; ".join(_describe_error(detail) for detail in error.errors(include_url=False)[:3]),
             remedy="fix the file; docs/push.md shows an example",
         ) from None
+
+
+def _describe_error(error: ErrorDetails) -> str:
+    where, last = ".".join(map(str, error["loc"])), str(error["loc"][-1])
+    if error["type"] != "extra_forbidden":
+        return f"{where}: {error['msg'].removeprefix('Value error, ')}"
+    known = AllowedRepo.model_fields if len(error["loc"]) > 1 else AllowedFile.model_fields
+    return f"{where}: unknown key{did_you_mean(last, known)}"
 
 
 def find_allowed(allowed: Mapping[str, AllowedRepo], names: Iterable[str]) -> tuple[str, AllowedRepo] | None:

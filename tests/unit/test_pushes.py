@@ -269,9 +269,10 @@ def test_a_repository_is_a_place_or_a_table_with_branches() -> None:
         ({"repositories": {}}, "repositories: Dictionary should have at least 1"),
         ({"repositories": "a"}, "repositories: Input should be"),
         ({"repositories": {"a": "srv/a.git"}}, "repositories.a.at: .*expected an absolute path"),
+        ({"repositories": {"a": {"at": "/a", "brances": []}}}, "repositories.a.brances: unknown key; did you mean branches"),
         ({"repositories": {"a": "ext::sh -c id"}}, "repositories.a.at: "),
         ({"repositories": {"a": {"branches": ["main"]}}}, "repositories.a.at: Field required"),
-        ({"repositories": {"a": "/a"}, "secret": "x"}, "secret: Extra inputs"),
+        ({"repositories": {"a": "/a"}, "secret": "x"}, "secret: unknown key"),
     ],
 )
 def test_an_invalid_file_is_an_error_with_its_place(table: dict[str, Any], words: str) -> None:
