@@ -63,6 +63,8 @@ class Runs:
     findings: tuple[Finding, ...] = ()
     judgement: Judgement | None = None
     further: Sequence[str] = ()  # other things that were not looked at
+    uncommitted: str = ""
+    """What the checkout contains and no commit does."""
 
 
 def grounds(runs: Runs) -> Grounds:
@@ -193,9 +195,11 @@ def _check_reasons(runs: Runs) -> Iterator[Reason]:
     """Yield reasons from the checks and the outcome table."""
     failing = runs.table.of("fails")
     if runs.unchanged:
-        yield _inconclusive(
-            "unchanged", "no file differs between base and head", "name another range: helmsman verify BASE..HEAD"
-        )
+        why = "no file differs between base and head"
+        if runs.uncommitted:
+            yield _inconclusive("unchanged", f"{why}; {runs.uncommitted}", "commit them: only commits are verified")
+        else:
+            yield _inconclusive("unchanged", why, "name another range: helmsman verify BASE..HEAD")
     if cases := [case for case in failing if case.outcome != "CHANGED"]:
         yield _not_verified("broken", f"PASS_TO_FAIL: {_join_case_names(cases)}")
     if cases := [case for case in failing if case.outcome == "CHANGED"]:

@@ -54,12 +54,12 @@ def verify(
     finally:
         tear_down(check_context, config)
     not_verified = [] if config.proof.neighbours else [NO_NEIGHBOURS]
-    if left_out := describe_uncommitted(work.repository):
-        not_verified.append(left_out)
+    if uncommitted := describe_uncommitted(work.repository):
+        not_verified.append(uncommitted)
     hinted = (*find_outside_links(work), *hints(change_of(work, work.repository.top)))
     noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hinted)
     findings = weigh(noticed, config.invariants) if work.changed else ()
-    runs = replace(runs, findings=findings, further=(*not_verified, *further))
+    runs = replace(runs, findings=findings, further=(*not_verified, *further), uncommitted=uncommitted)
     runs = replace(runs, judgement=_ask_judge(work, runs, credentials, say))
     result, reasons = verdict(runs)
     reports = (runs.head, runs.base, runs.trusted.report, runs.on_base) if work.changed else ()

@@ -239,6 +239,16 @@ def test_the_output_has_changes_verdict_and_grounds(tmp_path: Path, capsys: pyte
     assert "checking   base" in said.err
 
 
+@pytest.mark.usefixtures("home")
+def test_a_change_that_is_not_committed_yet_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    top = plain(tmp_path)
+    write(top, {"left": "uncommitted\n"})
+    assert verify_change(top, yes=True, as_json=False, commits="HEAD..HEAD", check=[SHELL]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert "  no file differs between base and head; uncommitted changes in the checkout: left" in lines
+    assert "    what to do: commit them: only commits are verified" in lines
+
+
 ROOT = Path(__file__).parents[2]
 CI = ROOT / "deployments" / "ci"
 OPTION = re.compile(r"(?<![\w-])--[a-z]+(?:-[a-z]+)*")
