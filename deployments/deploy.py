@@ -1,6 +1,7 @@
 """`helmsman deploy`: work pool, deployments and automations on the configured Prefect server. It is idempotent."""
 
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Generator, Iterable, Mapping
@@ -101,7 +102,7 @@ def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
         *(f"deployment   {name}" for name in names),
         *(f"automation   {name}" for name in automated),
         "",
-        f"Next, on the machine that holds the repositories:  prefect worker start --pool {pool}",
+        f"Next, on the machine that holds the repositories:  prefect worker start --pool {shlex.quote(pool)}",
         'and start a loop:  prefect deployment run loop/loop --param request=\'{"repository": "DIR", "goal": "..."}\'',
         "docs/deployments.md describes schedules, other machines and what happens when one dies.",
     )
