@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from helmsman.records.checks import CheckReport, Judgement, ProbeResult, TrustedRun, Weight
@@ -32,6 +33,7 @@ from tasks.models.sending import CallSettings
 from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import read_texts, tree_of
 from tasks.repository.git import commit_and_tree
+from tasks.repository.hidden import require_folder
 from tasks.repository.worktree import describe_uncommitted
 from tasks.system.process import never_stop
 
@@ -44,6 +46,8 @@ def verify(
 ) -> Verification:
     """Run all configured checks and return the verdict. `further`: other things that were not verified. Raises OperatorError."""
     started, config = time.monotonic(), work.config
+    for folder in (check.folder for check in config.hidden if check.folder):
+        require_folder(Path(folder).expanduser())
     checkout = replace(checkout, setup=config.workspace.setup)
     check_context = CheckContext(
         checkout, checkout.uid, never_stop, required_tests(config), sandbox=config.isolation, every_case=True

@@ -274,7 +274,7 @@ def _require_up(url: str) -> str:
                     "the configured Prefect server does not answer",
                     expected=f"an answer from {url}",
                     found=str(error),
-                    remedy="start it, or unset PREFECT_API_URL to use the embedded one",
+                    remedy="start it, or correct PREFECT_API_URL; without that variable, loops use an embedded server",
                 ) from error
             time.sleep(0.5)
         else:

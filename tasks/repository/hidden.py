@@ -85,12 +85,15 @@ def require_outside(repository: Repository, config: LoopConfig) -> None:
             )
 
 
+def require_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        problem = "the folder of a hidden check does not exist"
+        raise OperatorError(problem, expected="a folder", found=f"none at {folder}", remedy=_REMEDY)
+
+
 def copy_over(folder: Path, tree: Path) -> None:
     """Copy the files of a folder over those of a checkout, without following links of the commit."""
-    if not folder.is_dir():
-        raise OperatorError(
-            "the folder of a hidden check is gone", expected="a folder", found=f"none at {folder}", remedy=_REMEDY
-        )
+    require_folder(folder)
     for current, folders, files in os.walk(folder, followlinks=True):  # the operator's links lead to what belongs to the check
         here = Path(current).resolve()
         inner = (name for name in folders if name not in {".git", "__pycache__"})
