@@ -187,6 +187,18 @@ def test_without_consent_nothing_of_a_repository_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("home")
+@pytest.mark.feature("V14")
+def test_a_missing_folder_of_hidden_checks_is_reported_before_anything_runs(tmp_path: Path) -> None:
+    top = plain(tmp_path)
+    commit(top, "work", {"answer": "2\n"})
+    with pytest.raises(OperatorError, match="the folder of a hidden check does not exist"):
+        verify_change(
+            top, yes=True, as_json=True, check=[f"touch '{tmp_path}/ran'"], hidden=["true"], hidden_folder=tmp_path / "none"
+        )
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.usefixtures("home")
 def test_no_repository_no_checks_and_a_shallow_clone_are_operator_errors(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="this is not a git repository"):
         verify_change(tmp_path, yes=True, as_json=True)
