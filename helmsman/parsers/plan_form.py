@@ -64,10 +64,18 @@ Id = Annotated[
 Check = Annotated[str, Field(max_length=LONGEST_CHECK), _IS_TEXT, AfterValidator(str.strip)]
 Acceptance = Annotated[Texts, Field(max_length=50)]
 Needs = Annotated[Texts, Field(max_length=200)]
+
+
+def _rank(word: str) -> int:
+    if word.lower() not in RANKS:
+        raise PydanticCustomError("plan", cast("Any", f"a whole number or one of {', '.join(RANKS)}"))
+    return RANKS[word.lower()]
+
+
 Priority = Annotated[
     int,
     Field(ge=0, le=LAST_RANK),
-    BeforeValidator(lambda value: RANKS.get(value.lower(), value) if isinstance(value, str) else value),
+    BeforeValidator(lambda value: _rank(value) if isinstance(value, str) else value),
 ]
 
 

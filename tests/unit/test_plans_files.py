@@ -171,6 +171,11 @@ def test_tables_keep_comments_and_get_their_mark_in_their_own_indent() -> None:
 def test_an_invalid_plan_is_an_error_with_its_line() -> None:
     for path, text, complaint in [
         ("plan.toml", "[[item]]\nid = 1\ntitle = 'x'\n", "line 1: id: expected text, found 1"),
+        (
+            "prd.json",
+            '[{"title": "x", "priority": "urgent"}]',
+            "priority: expected a whole number or one of critical, high, medium, low, found 'urgent'",
+        ),
         ("plan.toml", "[[item]]\ntitle = 'x'\nprioritie = 1\n", "line 1: unknown key 'prioritie'; did you mean priority?"),
         ("plan.toml", "[[items]]\ntitle = 'x'\n", "line 1: unknown key 'items'; did you mean item?"),
         ("plan.toml", "item = [{title = 'x'}]\n", "write each item as its own [[item]] table"),
