@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from helmsman.config.base import Section
+from helmsman.config.layers import Layer, display, resolve
 from helmsman.errors import OperatorError
 from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
 from helmsman.parsers.paths import match_pieces, pieces_of
@@ -170,7 +171,7 @@ def push_loop_id(push: Push) -> str:
 def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, AllowedRepo]:
     """Validate the operator's file. Raises OperatorError."""
     try:
-        return AllowedFile.model_validate(table).repositories
+        allowed = AllowedFile.model_validate(table).repositories
     except ValidationError as error:
         raise OperatorError(
             f"{source} is invalid",
@@ -178,6 +179,9 @@ def read_allowed(table: Mapping[str, Any], source: str) -> Mapping[str, AllowedR
             found="; ".join(_describe_error(detail) for detail in error.errors(include_url=False)[:3]),
             remedy="fix the file; docs/push.md shows an example",
         ) from None
+    for name, entry in allowed.items():
+        resolve([Layer(f"set of {display(name)} in {source}", entry.set), Layer("given later", {"goal": "any"})])
+    return allowed
 
 
 def _describe_error(error: ErrorDetails) -> str:

@@ -281,6 +281,16 @@ def test_an_invalid_file_is_an_error_with_its_place(table: dict[str, Any], words
     assert re.search(words, caught.value.found)
 
 
+def test_wrong_configuration_of_a_repository_is_an_error_with_every_key() -> None:
+    wrong = {"remote": {"pussh": True}, "limits": {"iterations": 0}}
+    with pytest.raises(OperatorError) as caught:
+        read_allowed({"repositories": {"a": {"at": "/a", "set": wrong}}}, "FILE")
+    assert caught.value.problem.splitlines()[1:] == [
+        "  remote.pussh (set of 'a' in FILE): unknown key; did you mean remote.push?",
+        "  limits.iterations (set of 'a' in FILE): expected at least 1, found 0",
+    ]
+
+
 def test_the_first_listed_name_counts_and_capitals_do_not() -> None:
     allowed = {"Owner/Name": AllowedRepo(at="/a"), "git.example.org/owner/name": AllowedRepo(at="/b")}
     assert find_allowed(allowed, ("git.example.org/owner/name", "owner/name")) == (
