@@ -49,6 +49,10 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
 
         return judge_credentials(config)
 
+    results = (options.get("junit"), junit_of), (options.get("sarif"), sarif_of)
+    if missing := next((path for path, _ in results if path and not path.absolute().parent.is_dir()), None):
+        remedy = "create the folder, or choose a file in an existing one"
+        raise OperatorError("the result file cannot be written", expected="an existing folder", found=str(missing), remedy=remedy)
     repository = open_repository(repo)
     base, head = commits_of(repository, commits)
     ask = require_consent(repository, yes=yes, as_json=as_json)
@@ -59,7 +63,7 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
             checkout, work, credentials=credentials, say=lambda text: say(checking(clean(text))), further=further
         )
     print_result(verification, verification_lines(verification), as_json=as_json)
-    for path, content in ((options.get("junit"), junit_of), (options.get("sarif"), sarif_of)):
+    for path, content in results:
         if path:  # after the result is printed, so a write error does not lose it
             write_file(path, content(verification), "the result file", "choose a file in an existing folder")
     if comment:

@@ -62,6 +62,7 @@ class Runs:
     probed: ProbeResult | None = None
     findings: tuple[Finding, ...] = ()
     judgement: Judgement | None = None
+    judge_error: str = ""  # why the judge could not be asked
     further: Sequence[str] = ()  # other things that were not looked at
     uncommitted: str = ""
     """What the checkout contains and no commit does."""
@@ -270,6 +271,8 @@ def _independent_reasons(runs: Runs) -> Iterator[Reason]:
             yield _not_verified("hidden", f"a hidden check fails: {clean(result.name)}")
     if runs.probed and runs.probed.failing:
         yield _not_verified("probes", f"a case that a model wrote fails, and is right: {join_some(runs.probed.failing)}")
+    if runs.judge_error:
+        yield _inconclusive("judge", f"the judge could not be asked: {clean(runs.judge_error)}")
     if runs.judgement and runs.judgement.rejected:
         yield _not_verified("judge", f"the judge rejects it: {clean(runs.judgement.cause)}")
     if runs.judgement and runs.judgement.outcome is JudgementOutcome.UNDECIDED:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from helmsman.errors import OperatorError, TransientError
 from helmsman.records.checks import CheckReport, Judgement, ProbeResult, TrustedRun, Weight
 from helmsman.records.verification import EXIT_STATUS, OutcomeTable, Verification
 from helmsman.verify.completion import criteria_of_doubts, required_tests
@@ -64,7 +65,10 @@ def verify(
     noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hinted)
     findings = weigh(noticed, config.invariants) if work.changed else ()
     runs = replace(runs, findings=findings, further=(*not_verified, *further), uncommitted=uncommitted)
-    runs = replace(runs, judgement=_ask_judge(work, runs, credentials, say))
+    try:
+        runs = replace(runs, judgement=_ask_judge(work, runs, credentials, say))
+    except (OperatorError, TransientError) as error:  # the results of the checks are worth having without the judge
+        runs = replace(runs, judge_error=error.one_line)
     result, reasons = verdict(runs)
     reports = (runs.head, runs.base, runs.trusted.report, runs.on_base) if work.changed else ()
     return Verification(

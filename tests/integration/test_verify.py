@@ -19,7 +19,7 @@ from helmsman.errors import OperatorError
 from tasks.repository.clean_checkout import loop_checkouts, own_checkout
 from tasks.repository.git import open_repository
 from tasks.system.paths import state_home
-from tests.fakes.judge_api import JudgeApi
+from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.judge_questions import answer, criterion, judge_turn
 from tests.fakes.repositories import commit, make_repository, sh, write
 
@@ -160,6 +160,20 @@ def test_a_judge_needs_an_option_and_sees_changed_expectations(
 
 
 @pytest.mark.usefixtures("home")
+def test_without_an_answer_of_the_judge_the_results_of_the_checks_are_shown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top = plain(tmp_path)
+    commit(top, "work", {"answer": "2\n"})
+    with JudgeApi([Raw(b'{"type": "error"}', status=401, content_type="application/json")]) as api:
+        api.put_into(monkeypatch)
+        found = verified(top, capsys, goal="The answer is two.")
+    assert rules(found) == ("inconclusive", ["judge"])
+    assert found["reasons"][0]["why"].startswith("the judge could not be asked: ")
+    assert found["head_checks"]["results"][0]["passed"]
+
+
+@pytest.mark.usefixtures("home")
 @pytest.mark.feature("V15")
 def test_hard_coded_answers_are_inconclusive_without_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = python(tmp_path)
@@ -184,6 +198,15 @@ def test_without_consent_nothing_of_a_repository_runs(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="are not trusted yet"):
         verify_change(top, yes=False, as_json=True, check=["touch ../ran"])
     assert not state_home().joinpath("checkouts").exists()
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("option", ["junit", "sarif"])
+def test_a_missing_folder_of_a_result_file_is_reported_before_anything_runs(tmp_path: Path, option: str) -> None:
+    written: dict[str, Any] = {option: tmp_path / "none/result"}
+    with pytest.raises(OperatorError, match="the result file cannot be written"):
+        verify_change(plain(tmp_path), yes=True, as_json=True, check=["true"], **written)
+    assert not (state_home() / "checkouts").exists()
 
 
 @pytest.mark.usefixtures("home")
