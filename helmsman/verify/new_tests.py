@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _TEST_NAME = re.compile(r"(?:^|[._-])(?:tests?|spec)(?:[._-]|$)", re.IGNORECASE)
-"""Test file names in languages with unknown runners: `check_test.sh`, `parser.bats.spec`, `test-cli.exp`."""
+"""Test file names in languages with unknown runners: `check_test.sh`, `test-cli.exp`."""
 _PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
 _PARTS = re.compile(r"::| > |/|\.| \(")
 NO_NEW_TEST = "the goal asks for tests, and no new test fails without the change"
@@ -81,7 +81,7 @@ def select_overlay(changed: Iterable[str], config: LoopConfig) -> tuple[str, ...
         for path in changed
         if is_test_file(path)
         or is_test_support(path)
-        or (language_of(path) in {"", "shell", "other"} and _TEST_NAME.search(path.rpartition("/")[2]))
+        or (language_of(path) in {"", "shell"} and _TEST_NAME.search(path.rpartition("/")[2]))
         or matches_any(path, patterns)
     )
 

@@ -226,6 +226,9 @@ def test_only_tests_and_their_support_are_copied_onto_the_start() -> None:
         "src/a.test.ts",
         "pkg/a_test.go",
         "check_test.sh",
+        "t/stars.t",
+        "StarsSpec.hs",
+        "cli-test.exp",
         "cli.spec",
         "kept/rules.txt",
     )
