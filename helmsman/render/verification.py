@@ -106,16 +106,17 @@ def junit_of(verification: Verification) -> str:
 
 
 def sarif_of(verification: Verification) -> str:
-    """SARIF with hints as notes at their locations, and reasons against the change as errors and warnings without a location."""
+    """SARIF with hints as notes, and reasons against the change as errors and warnings."""
     rules = sorted({hint.rule for hint in verification.hints} | {reason.rule for reason in verification.reasons})
-    results = list[dict[str, Any]]()
-    for hint in verification.hints:
-        region = {"region": {"startLine": hint.line}} if hint.line else {}
-        location = {"physicalLocation": {"artifactLocation": {"uri": quote(hint.path, errors="replace")}, **region}}
-        results.append({"ruleId": hint.rule, "level": "note", "message": {"text": clean(hint.message)}, "locations": [location]})
+    results = [_sarif_result(hint.rule, "note", hint.message, hint.path, hint.line) for hint in verification.hints]
     levels = {"not_verified": "error", "inconclusive": "warning"}
-    for reason in (reason for reason in verification.reasons if reason.verdict in levels):
-        results.append({"ruleId": reason.rule, "level": levels[reason.verdict], "message": {"text": clean(reason.why)}})
+    results += [_sarif_result(one.rule, levels[one.verdict], one.why) for one in verification.reasons if one.verdict in levels]
     driver = {"name": "Helmsman", "rules": [{"id": rule} for rule in rules]}
     run = {"tool": {"driver": driver}, "results": results}
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1)
+
+
+def _sarif_result(rule: str, level: str, text: str, path: str = "helmsman.toml", line: int | None = None) -> dict[str, Any]:
+    """A result with a location, which code scanning requires of each; a reason has none of its own."""
+    location = {"artifactLocation": {"uri": quote(path, errors="replace")}, "region": {"startLine": line or 1}}
+    return {"ruleId": rule, "level": level, "message": {"text": clean(text)}, "locations": [{"physicalLocation": location}]}

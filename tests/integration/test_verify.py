@@ -94,6 +94,8 @@ def test_a_failing_test_edited_to_pass_is_not_verified(tmp_path: Path, capsys: p
     assert [case.get("name") for case in suite if case.find("failure") is not None] == ["verdict", "tests.test_calc::test_four"]
     (run,) = json.loads(sarif.read_text())["runs"]
     assert run["results"][-1]["level"] in {"error", "warning"}
+    places = [result["locations"][0]["physicalLocation"] for result in run["results"]]  # GitHub rejects a file that lacks one
+    assert all(place["artifactLocation"]["uri"] and place["region"]["startLine"] for place in places)
 
 
 @pytest.mark.usefixtures("home")
