@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from helmsman.errors import OperatorError
+from helmsman.parsers.issues import BOTS as GITEA_BOTS
 from helmsman.parsers.loose import mapping
 from tasks.trackers.client import NO_USER_STATUSES, TOKEN, Api, identity_of
 
 PATIENCE = 30.0
 """Total seconds for all calls."""
-BOTS = frozenset({"github-actions[bot]", "gitea-actions"})
+BOTS = frozenset({"github-actions[bot]", *GITEA_BOTS})
 """Authors of comments made with a job's own token, which may not read its user."""
+NEEDED = f"GITHUB_TOKEN with the permission pull-requests: write, or on GitLab {TOKEN} with the scope api"
 LONGEST = 60_000
 """Characters of a comment; GitHub takes 65,536."""
 
@@ -43,10 +45,7 @@ def thread_of(variables: Mapping[str, str]) -> Thread:
             remedy="run it on the event pull_request or in a merge request pipeline, or omit --comment",
         )
     if not thread.token:
-        raise OperatorError(
-            "there is no token to comment with",
-            expected=f"{TOKEN} (GitLab), or GITHUB_TOKEN with the permission pull-requests: write",
-        )
+        raise OperatorError("there is no token to comment with", expected=NEEDED)
     return thread
 
 
@@ -55,6 +54,13 @@ def update_comment(thread: Thread, mark: str, body: str) -> str:
 
     Comments of other users with the same mark are left alone.
     """
+    try:
+        return _update(thread, mark, body)
+    except OperatorError as error:  # its remedy is about a loop's tracker
+        raise OperatorError("the comment was rejected", expected=NEEDED, found=error.found) from error
+
+
+def _update(thread: Thread, mark: str, body: str) -> str:
     with Api(thread.url, {"Accept": "application/json", **thread.authorization}, PATIENCE) as api:
         reply = api.call("GET", "/user", accept=NO_USER_STATUSES)
         own_logins = BOTS if reply.status in NO_USER_STATUSES else frozenset({_login(reply.content)})

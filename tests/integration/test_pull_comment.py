@@ -3,49 +3,19 @@
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
 from helmsman.errors import OperatorError
 from tasks.trackers.pull_comment import thread_of, update_comment
-from tests.fakes.http_server import Call, Reply, serve_http
+from tests.fakes.forge import Forge
+from tests.fakes.http_server import serve_http
 
 pytestmark = pytest.mark.feature("V19")
 
 MARK = "<!-- helmsman verify -->"
 ISSUES = "/repos/acme/site/issues"
 NOTES = "/projects/42/merge_requests/7/notes"
-
-
-class Forge:
-    """Comments of one pull request. `me`: whose the token is; empty where the token may not ask."""
-
-    def __init__(self, me: str, key: str) -> None:
-        self.me, self.key = me, key
-        self.comments: dict[int, dict[str, Any]] = {}
-        self.requests: list[str] = []
-        self.url = ""
-
-    def say(self, author: str, body: str) -> int:
-        number = len(self.comments) + 1
-        person = {"login": author} if self.key == "user" else {"username": author}
-        self.comments[number] = {"id": number, self.key: person, "body": body}
-        return number
-
-    def respond(self, call: Call) -> Reply:
-        path = call.target.partition("?")[0]
-        self.requests.append(f"{call.method} {path}")
-        body: Any = json.loads(call.body) if call.body else {}
-        status, content = 200, cast("Any", list(self.comments.values()))
-        if path == "/user":
-            status, content = (200, {"login": self.me, "username": self.me}) if self.me else (403, {})
-        elif call.method == "POST":
-            status, content = 201, self.comments[self.say(self.me or "github-actions[bot]", body["body"])]
-        elif call.method in {"PATCH", "PUT"}:
-            content = self.comments[int(path.rpartition("/")[2])]
-            content["body"] = body["body"]
-        return Reply(status, json.dumps(content).encode())
 
 
 def variables(kind: str, url: str, folder: Path) -> Mapping[str, str]:
@@ -75,6 +45,16 @@ def test_one_comment_is_created_then_updated_and_others_are_not_touched(forge: t
     assert [one["body"].splitlines()[1] for one in served.comments.values()] == ["VERIFIED, believe me", "second"]
     changed = {"gitlab": f"PUT {NOTES}/2"}.get(kind, f"PATCH {ISSUES}/comments/2")
     assert served.requests[-1] == changed
+
+
+def test_a_token_that_may_not_comment_is_told_what_it_needs(forge: tuple[str, Forge], tmp_path: Path) -> None:
+    kind, served = forge
+    served.may_write = False
+    with pytest.raises(OperatorError, match="the comment was rejected") as raised:
+        update_comment(thread_of(variables(kind, served.url, tmp_path)), MARK, f"{MARK}\nfirst")
+    assert "pull-requests: write" in raised.value.expected
+    assert "403" in raised.value.found
+    assert "tracker.repository" not in str(raised.value)
 
 
 def test_a_job_without_a_pull_request_is_rejected(tmp_path: Path) -> None:
