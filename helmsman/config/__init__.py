@@ -21,11 +21,11 @@ from helmsman.config.infrastructure import (
     TrackerConfig,
     WorkspaceConfig,
 )
-from helmsman.config.loop import LoopConfig
+from helmsman.config.loop import VERIFYING, LoopConfig
 from helmsman.config.oversight import CriticalConfig, DetectConfig, LadderConfig
 
 __all__ = [
-    "AgentConfig", "CheckConfig", "ClaudeConfig", "CriterionConfig", "CriticalConfig", "DetectConfig", "GatesConfig",
+    "VERIFYING", "AgentConfig", "CheckConfig", "ClaudeConfig", "CriterionConfig", "CriticalConfig", "DetectConfig", "GatesConfig",
     "HiddenCheckConfig", "InvariantsConfig", "JudgeConfig", "LadderConfig", "LimitsConfig", "LoopConfig", "MergeConfig",
     "RemoteConfig", "RetryConfig", "SandboxConfig", "Section", "SteeringConfig", "TrackerConfig",
     "WorkspaceConfig",

@@ -15,6 +15,10 @@ OLD_KEYS: Mapping[str, str] = {
 """Removed keys, each with what to do instead."""
 
 
+VERIFYING = frozenset({"goal", "checks", "hidden", "completion", "plan", "judge", "invariants", "proof", "workspace", "sandbox"})
+"""Parts of the configuration that decide whether work is done."""
+
+
 class LoopConfig(Section):
     """The configuration of a loop."""
 

@@ -16,7 +16,6 @@ from helmsman.config.layers import merge_tables
 from helmsman.errors import OperatorError, TransientError
 from helmsman.oversee.group import MOST_RUNS, Member, due_members, prerequisites, share, unreachable_members
 from helmsman.oversee.merging import NOT_MERGED, is_merge_due
-from helmsman.parsers.alignment_file import own_goal
 from helmsman.parsers.plan_order import in_order
 from helmsman.plain import clean
 from helmsman.records.decision import Outcome
@@ -33,6 +32,7 @@ from helmsman.records.request import (
 )
 from helmsman.records.result import OPERATOR_EXIT_CODE
 from helmsman.records.state import LoopState
+from tasks.groups.same_start import require_same_goal, require_same_verification
 from tasks.loop.configure import configure
 from tasks.loop.merge import find_target, require_target
 from tasks.repository.git import Repository, commit_and_tree, read_ref
@@ -43,7 +43,6 @@ from tasks.system.files import write_atomic
 from tasks.system.keys import verified_text, with_signature
 from tasks.system.lock import exclusive_driver
 from tasks.system.paths import GroupFolder
-from tasks.system.secrets import redact
 from tasks.system.trust import consent_of
 
 MARK = 6  # hash characters that tell apart two ids which become equal as part of a loop's name
@@ -115,20 +114,8 @@ class Group:
         return [known_state(self.repository, name) for name in self.names]
 
 
-def _require_same_goal(name: str, state: LoopState, link: Link) -> None:
-    """Raise OperatorError where a loop was started with another goal: continuing would build on work for something else."""
-    earlier_goal = own_goal(state.config.goal)
-    if earlier_goal.strip() != redact(link.goal).strip():
-        raise OperatorError(
-            f"group {name} was started with other goals",
-            expected=f"for {state.loop}: {clean(earlier_goal)[:GOAL_SHOWN]}",
-            found=clean(link.goal)[:GOAL_SHOWN],
-            remedy="pass the goals that it was started with, or start another group: --name NAME",
-        )
-
-
 def open_group(request: ParallelRequest, repository: Repository) -> Group:
-    """Open a group. Raises OperatorError where it cannot be run, or was started with other goals."""
+    """Open a group. Raises OperatorError where it cannot be run, or was started with other goals, checks or similar settings."""
     shared = LoopRequest(repository=request.repository, goal="any", settings=request.settings)
     config = configure(repository.top, shared, consent=consent_of(repository.consent_key)).config
     if config.workspace.in_place and not request.in_a_row:
@@ -158,8 +145,11 @@ def open_group(request: ParallelRequest, repository: Repository) -> Group:
     group = Group(request, repository, links, limits, config, names, items)
     for link, state in zip(group.links, group.states(), strict=True):
         item: Any = link.settings.get("plan", {}).get("item", "")
-        if state is not None and not (item and state.config.plan.item == item):  # reworded, it is still the same item
-            _require_same_goal(request.group, state, link)
+        if state is None:
+            continue
+        if not (item and state.config.plan.item == item):  # reworded, it is still the same item
+            require_same_goal(request.group, state, link)
+        require_same_verification(repository, request, state, link)
     return group
 
 

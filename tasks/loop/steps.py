@@ -11,7 +11,7 @@ from typing import Any
 
 from prefect.context import TaskRunContext
 
-from helmsman.config import LoopConfig
+from helmsman.config import VERIFYING, LoopConfig
 from helmsman.orient.allowance import session_to_resume
 from helmsman.orient.brief import brief
 from helmsman.oversee.decide import Situation
@@ -71,13 +71,9 @@ def by_step(run: TaskRunContext, inputs: dict[str, Any]) -> str:
     return step_key(inputs["state"], run.task.name)
 
 
-VERIFYING = {"goal", "checks", "hidden", "completion", "plan", "judge", "invariants", "proof", "workspace", "sandbox"}
-"""Parts of the configuration that decide whether work is done."""
-
-
 def by_verification(run: TaskRunContext, inputs: dict[str, Any]) -> str:
     """The key of a result that rests on how work is verified: a person may change that before an interrupted loop continues."""
-    verifying = inputs["state"].config.model_dump_json(include=VERIFYING)
+    verifying = inputs["state"].config.model_dump_json(include=set(VERIFYING))
     return f"{by_step(run, inputs)}-{hashlib.sha256(verifying.encode()).hexdigest()[:16]}"
 
 

@@ -190,6 +190,14 @@ def accept_state(repository: Repository, loop: str) -> None:
         write_state(repository, state, over=commit, record=None, subject=f"accepted as it was found at {commit[:12]}")
 
 
+def read_first_state(repository: Repository, loop: str) -> LoopState:
+    """The state that a loop was created with, if its last one is verified: that names the commits before it."""
+    read_state(repository, loop)
+    commit = git(repository.common, "rev-list", "--first-parent", "--max-parents=0", state_ref(loop)).split()[0]
+    stored = read_objects(repository.common, [f"{commit}:state.json"])[0]
+    return with_hidden(parse_state(stored[1].decode(errors="replace") if stored else "", loop))
+
+
 def known_state(repository: Repository, loop: str) -> LoopState | None:
     """The last state of a loop, verified; None if there is no such loop. Raises Unverified like `read_state`."""
     return read_state(repository, loop)[0] if read_ref(repository.common, state_ref(loop)) else None

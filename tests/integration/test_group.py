@@ -129,6 +129,33 @@ def test_a_group_resumes_only_with_its_original_goals(repository: Path, tmp_path
         group_of(other)
 
 
+def test_a_completed_group_is_not_run_again_with_other_settings_for_when_work_is_done(repository: Path, tmp_path: Path) -> None:
+    (due,) = begin(group := group_of(request(tmp_path, 1)))
+    open_loop(due, "", NOW)
+    end(group, "g-1", Outcome.COMPLETED)
+    other_check = request(tmp_path, 1).model_copy(update={"loops": (Link(goal="goal 1", checks=("false",)),)})
+    with pytest.raises(OperatorError, match=r"(?s)group g was started .*: checks\n.*expected: .*'true'.*found: .*'false'"):
+        group_of(other_check)
+    with pytest.raises(OperatorError, match="for when work is done: completion\n"):
+        group_of(request(tmp_path, 1, settings={"completion": {"required_tests": ["test_a"]}}))
+    group_of(request(tmp_path, 1, settings={"limits": {"iterations": 3}}))  # which does not decide that
+
+
+def test_a_stopped_loop_keeps_a_persons_settings_and_takes_new_ones_but_no_other_checks(repository: Path, tmp_path: Path) -> None:
+    (due,) = begin(group := group_of(request(tmp_path, 1)))
+    state = open_loop(due, "", NOW)
+    end(group, "g-1", Outcome.STOPPED)
+    changed(group, "g-1", config=state.config.model_copy(update={"checks": config(checks=["sh check.sh"]).checks}))
+    group_of(request(tmp_path, 1))  # the command that started it
+    strict = {"completion": {"required_tests": ["test_a"]}}
+    with pytest.raises(OperatorError, match="for when work is done: completion\n"):
+        group_of(request(tmp_path, 1, settings=strict))
+    group_of(request(tmp_path, 1, settings=strict, reopen=True))
+    other_check = request(tmp_path, 1, reopen=True).model_copy(update={"loops": (Link(goal="goal 1", checks=("false",)),)})
+    with pytest.raises(OperatorError, match="for when work is done: checks\n"):
+        group_of(other_check)
+
+
 @pytest.mark.feature("M8")
 def test_items_with_dependencies_require_a_merge_branch_and_start_from_it(repository: Path, tmp_path: Path) -> None:
     commit(repository, "plan", {"tasks.md": "- [x] T1 [P] One\n- [ ] T2 [P] Two\n- [ ] T3 Three (needs T2)\n"})
