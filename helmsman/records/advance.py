@@ -22,7 +22,7 @@ LAST_WORDS = 600
 REJECTIONS_KEPT, NOTES_KEPT, VERDICTS_KEPT = 10, 40, 40
 """Stored feedback of the judge: for the agent, and for the judge itself."""
 REASON_KEPT, PAST_REASON_KEPT = 1500, 300
-SALVAGES_REMEMBERED, INDICATORS_KEPT, CHECKS_KEPT, WINDOWS_KEPT = 5, 5, 100, 20
+SALVAGES_REMEMBERED, INDICATORS_KEPT, CHECKS_KEPT, WINDOWS_KEPT, GREEN_KEPT = 5, 5, 100, 20, 20
 RESUMABLE = FRUITFUL | {
     AgentOutcome.TIMED_OUT,  # it was asked to end while working; the CLI repairs the interrupted tool call
     # its model became unavailable; the conversation is complete, and the CLI itself advises to resume
@@ -171,12 +171,20 @@ def _plan_after(before: PlanProgress, record: IterationRecord, undone: Collectio
             "done": in_hand.done + len(proven) - len(lost),
             "tries": {name: times for name, times in tries.items() if name not in proven},
             "ticked": {**remaining.ticked, **dict.fromkeys(proven, record.iteration)},
+            "green_before": items_green_before(remaining, record)[:GREEN_KEPT],
             "floor": failure_floor(record.checks) if proven else remaining.floor,
             "touched": touched,
             "sketch": update_sketch(in_hand.sketch, proven, lost),
             **_item_state(before, record, in_hand),
         }
     )
+
+
+def items_green_before(plan: PlanProgress, evidence: Evidence) -> tuple[str, ...]:
+    """Proven items of which nothing was red before, the current one included."""
+    proof = evidence.item
+    current = (proof.item,) if proof and proof.proven and evidence.own_passed_before else ()
+    return tuple(dict.fromkeys((*(name for name in plan.green_before if name in plan.ticked), *current)))
 
 
 def _item_state(before: PlanProgress, record: IterationRecord, in_hand: CurrentItem) -> dict[str, Any]:

@@ -157,6 +157,8 @@ class Evidence(Record):
     """Results of the current item's check and, with the last item, of those of the items before."""
     own_cannot_fail: bool = False
     """Whether the item's check fails at the start, and passes there as soon as it has the work's tests."""
+    own_passed_before: bool = False
+    """Whether the item's check, which passes, passed already when the loop came to the item."""
     noted: str = ""
     """Id of the current item, if the agent notes it as done."""
     item: ItemProof | None = None

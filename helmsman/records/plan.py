@@ -118,6 +118,8 @@ class PlanProgress(Record):
     noted: bool = False
     own: CheckResult | None = None
     ticked: dict[str, int] = Field(default_factory=dict[str, int])
+    green_before: tuple[str, ...] = ()
+    """Ticked items whose check passed before they were worked on, 20 at most."""
     floor: dict[str, int] = Field(default_factory=dict[str, int])
     """By check command: how many tests failed at the last tick or else at the beginning; 0: it passed, -1: not known how many."""
     touched: PlanEdit | None = None

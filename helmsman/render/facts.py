@@ -247,14 +247,16 @@ def finding_facts(findings: Sequence[Finding]) -> Iterator[Fact]:
 def _plan_facts(record: IterationRecord) -> Iterator[Fact]:
     item, plan_change = record.item, record.execution.plan
     if item is not None:
+        is_silent = item.proven and record.own_passed_before
         text = "✔ proven" if item.proven else f"✘ {clean(item.why)}"
+        text += ", but nothing was red before: its check passed already when the loop came to it" if is_silent else ""
         ticked = f", ticked in {record.tick.commit[:10]}" if record.tick else ""
         results = record.own.results if record.own else ()
         for number, one in enumerate(results):  # of the checks of earlier items, only those that fail
             yield Fact(
                 "item check", texts.check_text(one), "good" if one.passed else "bad", "Plan", is_detail=number > 0 and one.passed
             )
-        yield Fact("item", f"{clean(item.item)}: {text}{ticked}", "good" if item.proven else "warn", "Plan")
+        yield Fact("item", f"{clean(item.item)}: {text}{ticked}", "good" if item.proven and not is_silent else "warn", "Plan")
         yield from _details("Plan", ("title", item.title))
     if plan_change is not None:
         text = clean(plan_change.why)

@@ -47,7 +47,18 @@ def with_item_checks(context: LoopContext, state: LoopState, evidence: Evidence,
     report = run_for_loop(context, state, Target(change.commit, change.tree, _with_commands(state.config, commands)))
     passes = bool(item.check) and report.results[0].passed and not is_about_tests(item)
     vacuous = passes and _cannot_fail(context, state, evidence, item.check)
-    return evidence.model_copy(update={"own": report, "own_cannot_fail": vacuous})
+    before = bool(item.check) and report.results[0].passed and not item.verify and _passed_before(context, state, evidence, item)
+    return evidence.model_copy(update={"own": report, "own_cannot_fail": vacuous, "own_passed_before": before})
+
+
+def _passed_before(context: LoopContext, state: LoopState, evidence: Evidence, item: PlanItem) -> bool:
+    """Whether an item's check passed when the loop came to it; where an earlier iteration tried it, when the loop began."""
+    change = evidence.execution.change
+    begun = state.base_commit if state.plan.tries.get(item.id) else change.start
+    if begun == change.start and not change.files_changed:
+        return True
+    target = Target(begun, change.tree, _with_commands(state.config, (item.check,)), stay=change.commit)
+    return run_for_loop(context, state, target).passed
 
 
 def _cannot_fail(context: LoopContext, state: LoopState, evidence: Evidence, command: str) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Choice
 from helmsman.records.iteration import IterationRecord
+from helmsman.render.facts import facts
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
 from tests.fakes.scripted_agent import PROMISE, Call, prompt_of, says
@@ -55,6 +56,17 @@ def work(name: str, then: str = "") -> Call:
 
 def records_of(repository: Path) -> list[IterationRecord]:
     return list(read_records(open_repository(repository), "loop"))[::-1]
+
+
+@pytest.mark.feature("M8")
+def test_items_whose_check_passed_before_they_were_worked_on_are_named(drive: Drive, repository: Path) -> None:
+    checks = {"T001": "grep -q one alpha", "T002": "test -e alpha"}  # that of T002 tests the work of T001
+    put_plan(repository, "".join(f'[[item]]\nid = "{name}"\ntitle = "Do {name}"\ncheck = "{checks[name]}"\n' for name in checks))
+    driven = drive([work("alpha"), says()], checks=GREEN, plan={"file": "plan.toml"})
+    ending, lines = driven.state.ending, [[fact.line for fact in facts(record)] for record in records_of(repository)]
+    assert ending is not None
+    assert ending.reason.startswith("every item of the plan is ticked (nothing was red before for T002) and every check passes")
+    assert [any("proven, but nothing was red before" in line for line in of_one) for of_one in lines] == [False, True]
 
 
 @pytest.mark.feature("M8")

@@ -9,7 +9,7 @@ from typing import Any
 
 from helmsman.oversee.best import has_only_own_commits
 from helmsman.plain import clean, in_plain_words, shorten
-from helmsman.records.advance import tries_after
+from helmsman.records.advance import items_green_before, tries_after
 from helmsman.records.agent import AgentCall
 from helmsman.records.checks import checks_fail
 from helmsman.records.control import Oversight
@@ -150,6 +150,8 @@ class Situation:
         judgement, since, how = self.evidence.judgement, self.evidence.since_start, self.evidence.proof.how
         judged = f", and the judge agrees on {plural(len(judgement.criteria), 'criterion', 'criteria')}" if judgement else ""
         claimed = how if how == ALL_TICKED else f"the agent claimed completion ({how})"
+        if green := items_green_before(self.state.plan, self.evidence):
+            claimed += f" (nothing was red before for {join_some(green)})"
         shown = " (its new tests fail without the work)" if since and since.failing else ""
         return f"{claimed} and {self.checks_text}{shown}{judged} on {self.short_commit}"
 
