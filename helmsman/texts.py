@@ -1,6 +1,6 @@
 """Texts of records for people, the same in the live view, in plain output and in the log."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 
 from helmsman.plain import clean, short_line
@@ -75,6 +75,12 @@ def allowed_text(number: int) -> str:
 def alert_word(signal: Alert) -> str:
     """Severity of an alert in lower case; `limit` for a reached limit."""
     return "limit" if signal.severity is Severity.ABORT and signal.rule.startswith("limits.") else signal.severity.lower()
+
+
+def git_changes_text(changes: Sequence[str]) -> str:
+    """What a person's git would run or follow, and what to do about it."""
+    changed = f"git's own files changed since the loop began: {', '.join(changes)}"
+    return f"{changed}; your git runs or follows them: first read them in an editor, and remove what you did not add"
 
 
 def guard_text(guarded: Guarded) -> str:
@@ -156,6 +162,8 @@ def result_lines(result: LoopResult, *, driver: str = "", interrupted: str = "")
     yield f"loop       {result.loop}"
     if result.unverified:
         yield f"unverified {clean(result.unverified)}: do not trust it"
+    if result.git_changes:
+        yield f"WARNING    {clean(git_changes_text(result.git_changes))}"
     sign = "▶ running" if driver and result.outcome is None else SIGNS[result.outcome]
     sign = f"✘ interrupted {interrupted}" if interrupted else sign
     yield f"outcome    {sign}" + (f" – driven by {driver}" if driver else "")

@@ -9,7 +9,7 @@ from helmsman.records.decision import Decision, Outcome
 from helmsman.records.gates import GATE, Choice, Gate, GateKind
 from helmsman.records.proof import WAIVABLE_RULES
 from helmsman.records.state import LoopState
-from helmsman.texts import plural
+from helmsman.texts import git_changes_text, plural
 from helmsman.verify.completion import UNPROVEN
 from helmsman.verify.findings import describe_checks_without_tests
 
@@ -100,9 +100,11 @@ def _completion_questions(state: LoopState, ending: Decision) -> Questions:
     # whoever accepted the work was not asked about the merge
     is_accepted_by_person = ending.rule in ACCEPTED_BY_PERSON and bool(state.config.merge.into)
     is_unasked = is_accepted_by_person or not ending.rule.startswith(GATE)
-    if is_unasked and state.config.gates.merge and not _was_answered(state, GateKind.MERGE):
+    changes = state.oversight.git.followed if state.config.merge.into else ()
+    if is_unasked and (state.config.gates.merge or changes) and not _was_answered(state, GateKind.MERGE):
         done_by = f"is accepted as done {ACCEPTED_BY_PERSON[ending.rule]}" if is_accepted_by_person else "is proven to be done"
-        yield GateKind.MERGE, f"The work {done_by}. May it be merged?"
+        but = f" But {git_changes_text(changes)}." if changes else ""
+        yield GateKind.MERGE, f"The work {done_by}.{but} May it be merged?"
     # asked only if somebody may answer: a completed loop does not wait for it
     proposes = state.proposed and state.config.memory.agents_md == "commit" and state.config.gates.ask
     if proposes and not _was_answered(state, GateKind.LEARNINGS):

@@ -19,7 +19,7 @@ from helmsman.oversee.learning import learn
 from helmsman.oversee.pid import steer
 from helmsman.oversee.plan_gap import GAP_KEPT, UNTOUCHED, plan_alert
 from helmsman.oversee.progress import feedback_of, progress_of
-from helmsman.oversee.signals import ITERATION_DETECTORS, IterationView, issues_after, issues_before
+from helmsman.oversee.signals import ITERATION_DETECTORS, IterationView, git_alerts, issues_after, issues_before
 from helmsman.oversee.summary import checkpoint, summarize
 from helmsman.oversee.variety import variety_alert
 from helmsman.records.advance import most_tests
@@ -29,6 +29,7 @@ from helmsman.records.control import (
     Conflict,
     Diagnosis,
     EscalationLevel,
+    GitChanges,
     Imperative,
     IterationSummary,
     Ladder,
@@ -53,6 +54,7 @@ class Observations:
     scan: Scan | None = None
     destroyed: tuple[str, ...] = ()  # why commands that ran were destructive, one sentence each
     variety: Variety | None = None
+    git: GitChanges = field(default_factory=GitChanges)
     exists: Callable[[str], bool] = bool  # whether a file exists at a path of the tree; true if unknown
     faults: tuple[str, ...] = ()  # messages about what could not be determined
 
@@ -90,6 +92,7 @@ def oversee(iteration: IterationView, observed: Observations) -> Overseen:
     run = _Overseer(iteration, observed, list(observed.faults))
     for source in ITERATION_DETECTORS:
         run.alert(source.rule.strip("."), partial(source.alerts, iteration))
+    run.alert("git", partial(git_alerts, observed.git, earlier.git))
     test_counts, judged = most_tests(state.most_tests, evidence.checks), bool(state.config.judge.criteria)
     progress = run.guard(
         "progress", earlier.progress, lambda: progress_of(evidence, earlier.progress, test_counts, judged=judged)
@@ -107,7 +110,8 @@ def oversee(iteration: IterationView, observed: Observations) -> Overseen:
         f"a part of the overseer failed and its default was used: {fault}" for fault in faults if fault not in earlier.faults
     )
     run.signals += [Alert(rule="oversight.fault", severity=Severity.WARN, message=message) for message in broken]
-    return Overseen(signals=tuple(run.signals), oversight=oversight.model_copy(update={"faults": faults}), moment=kept)
+    oversight = oversight.model_copy(update={"faults": faults, "git": observed.git})
+    return Overseen(signals=tuple(run.signals), oversight=oversight, moment=kept)
 
 
 def _run_parts(run: _Overseer, progress: Progress, history: Sequence[IterationSummary]) -> Oversight:

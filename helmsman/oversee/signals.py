@@ -8,10 +8,12 @@ from helmsman.oversee.detector import Detection, Detector
 from helmsman.oversee.drift import LEAST_UNRELATED, describe_drift, is_off_task
 from helmsman.oversee.limits import NEARLY_USED_UP, describe_window, gauges_near, newly_nearly_used
 from helmsman.records.agent import FAILURES_IN_ROW, AgentOutcome
-from helmsman.records.control import EscalationLevel, Issue, Oversight, Progress
-from helmsman.records.decision import Severity
+from helmsman.records.control import EscalationLevel, GitChanges, Issue, Oversight, Progress
+from helmsman.records.decision import Alert, Severity
 from helmsman.records.iteration import Evidence
 from helmsman.records.state import LoopState, Spending, is_killed_at_once, spend
+from helmsman.texts import git_changes_text
+from helmsman.verify.findings import join_some
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,15 @@ ITERATION_DETECTORS: tuple[Detector[IterationView], ...] = (
     ),
 )
 """Detectors by subject, limits first. A rule that ends with a dot is completed by the finding."""
+
+
+def git_alerts(now: GitChanges, earlier: GitChanges) -> Iterator[Alert]:
+    """What an agent without a sandbox could have left for a person's git, as long as it is there; each moved reference once."""
+    if now.followed:
+        yield Alert(rule="git.changed", severity=Severity.WARN, message=git_changes_text(now.followed))
+    if fresh := [ref for ref in now.moved if ref not in earlier.moved]:
+        message = f"moved since the loop began: {join_some(fresh, most=MOST)}; move back what no person or other loop moved"
+        yield Alert(rule="git.moved", severity=Severity.LOG, message=message)
 
 
 # --- validation before and after an iteration: critical issues stop the loop ------------------------------------------

@@ -265,6 +265,15 @@ class Issue(Record):
     message: str
 
 
+class GitChanges(Record):
+    """Changes in the repository's git folder since the loop began, 20 of each kind at most."""
+
+    followed: tuple[str, ...] = ()
+    """What a person's git runs or follows: hooks, files, settings, replacements of objects."""
+    moved: tuple[str, ...] = ()
+    """Branches and tags, without those of loops."""
+
+
 class Oversight(Record):
     """State of the control between iterations. Bounded."""
 
@@ -291,6 +300,7 @@ class Oversight(Record):
     """Rules of this iteration's signals that ask for another approach, 10 at most."""
     faults: tuple[str, ...] = ()
     """Parts of the overseer that failed and were replaced by their defaults, 10 at most."""
+    git: GitChanges = GitChanges()
 
 
 class Overseen(Record):

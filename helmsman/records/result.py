@@ -61,6 +61,8 @@ class LoopResult(Record):
     """The commit that was proven, if commits of Helmsman follow it on the branch of a completed loop; else empty."""
     unverified: str = Field(default="", exclude=True)
     """What was found instead of a signed state; empty: it is verified."""
+    git_changes: tuple[str, ...] = Field(default=(), exclude=True)
+    """What a person's git runs or follows and was changed since the loop began."""
     untold: tuple[str, ...] = Field(default=(), exclude=True)
     """What the agent's program does not report: such numbers are unknown, not 0. `status --json` lists them."""
 
@@ -88,6 +90,7 @@ def result_of(state: LoopState, state_ref: str, unverified: str = "") -> LoopRes
         proven=state.verified if state.outcome is Outcome.COMPLETED and state.verified != state.head else "",
         verified=not unverified,
         unverified=unverified,
+        git_changes=state.oversight.git.followed,
         untold=state.untold,
     )
 

@@ -57,8 +57,9 @@ def _details(part: Part, *facts: tuple[str, str]) -> Iterator[Fact]:
 def front_facts(state: LoopState) -> Iterator[Fact]:
     """Answer a person's first questions: whether it is done, what proves it, what fails, what it cost. Omit empty answers."""
     kind = "good" if state.outcome is Outcome.COMPLETED else "warn"
-    merged = [texts.merged_text(state.merged)] if state.merged else []
+    merged, changed = [texts.merged_text(state.merged)] if state.merged else [], state.oversight.git.followed
     facts = (
+        Fact("Warning", clean(texts.git_changes_text(changed)) if changed else "", "bad"),
         Fact("Done", _done_text(state), kind),
         Fact("Proof", _proof_text(state)),
         Fact("Fails", "\n".join(first_lines(failing_names(state.checks))), "bad"),

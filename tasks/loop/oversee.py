@@ -18,6 +18,7 @@ from tasks.checks.scan import SecretScan, measure_variety, secrets_in, security_
 from tasks.checks.targets import check_context
 from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
+from tasks.repository.start_record import changes_since_start
 from tasks.repository.worktree import recover, reset_to
 from tasks.system.clock import now_utc
 from tasks.system.journal import publish
@@ -48,14 +49,16 @@ def _observed_input(context: LoopContext, state: LoopState, evidence: Evidence) 
         lambda: secrets_in(context.worktree, change) if "secrets" not in config.pain.off else SecretScan(),
     )
     faults.extend(filter(None, (scanned.unread,)))
+    git = read("git folder", state.oversight.git, lambda: changes_since_start(context.repository, state, change.commit))
     if evidence.checks is None:  # a usage limit, or pain
-        return Observations(memory=evidence.memory, leaks=scanned.leaks, destroyed=destroyed, faults=tuple(faults))
+        return Observations(memory=evidence.memory, leaks=scanned.leaks, destroyed=destroyed, git=git, faults=tuple(faults))
     return Observations(
         memory=evidence.memory,
         orders=read("orders", (), lambda: read_instructions(context.worktree, config)),
         leaks=scanned.leaks,
         scan=read("security scan", None, lambda: _scan(context, state, change.commit)),
         destroyed=destroyed,
+        git=git,
         variety=read("variety", None, lambda: measure_variety(context.worktree, change.commit)),
         exists=lambda path: (context.worktree / path).exists(),
         faults=tuple(faults),

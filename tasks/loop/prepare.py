@@ -38,6 +38,7 @@ from tasks.repository.objects import own_folder
 from tasks.repository.own_template import read_template
 from tasks.repository.plan import current_item
 from tasks.repository.setup import copy_included, place_included
+from tasks.repository.start_record import record_start
 from tasks.repository.worktree import Worktree, commits_between
 from tasks.system.files import open_up, read_within, remove
 from tasks.system.secrets import redact, without_secrets
@@ -137,8 +138,14 @@ def _replace_file(path: Path, text: str) -> None:
 def set_up_worktree(context: LoopContext, state: LoopState) -> None:
     """Run set-up in a fresh worktree; a person's own checkout (--in-place) is skipped. Raises SetupFailed.
 
-    Records before what is fixed from now on: programs on PATH, included files, and the repository's alternates.
+    Records before what is fixed from now on: programs on PATH, included files, and the repository's alternates; after it, as it
+    may install hooks, what is compared with the end of each iteration.
     """
+    _set_up(context, state)
+    record_start(context.repository, state)
+
+
+def _set_up(context: LoopContext, state: LoopState) -> None:
     workspace, checkout = state.config.workspace, clean_checkout(context, state)
     if workspace.clean:
         checkout.begin()
