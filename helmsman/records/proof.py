@@ -79,6 +79,8 @@ class SinceStart(Record):
     unexercised: tuple[str, ...] | None = None
     """New tests that alone prove the change, and also pass with stubs for the changed functions; None if that did not run."""
     mutants: Mutants | None = None
+    packages: tuple[str, ...] = ()
+    """Packages outside of the repository that the checks' Python got, lost or changed since the loop began, 20 at most."""
     passing_now: tuple[str, ...] = ()
     """Cases that alone would prove the work, failed when the loop began, and pass now on the commit of the start."""
 

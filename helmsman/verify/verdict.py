@@ -33,6 +33,7 @@ from helmsman.verify.outcomes import LOOP, Names, run_cases
 from helmsman.verify.stubs import describe_unexercised
 
 NO_NEIGHBOURS = "answers for other inputs than those of the tests: proof.neighbours is off"
+PACKAGES = "packages outside of the repository that were installed, changed or removed since the loop began: {}"
 NOT_RUN = CheckReport(tree="")
 
 
@@ -93,7 +94,10 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
             mutants=since.mutants,
             probed=evidence.probed,
             judgement=evidence.judgement,
-            further=() if config.proof.neighbours else (NO_NEIGHBOURS,),
+            further=(
+                *(() if config.proof.neighbours else (NO_NEIGHBOURS,)),
+                *((PACKAGES.format(join_some([clean(path) for path in since.packages])),) if since.packages else ()),
+            ),
         )
     )
 

@@ -25,6 +25,7 @@ from helmsman.records.lessons import Recalled
 from helmsman.records.state import LoopState
 from tasks.agents.call_folder import CallFolder, stored_briefing
 from tasks.agents.catalogue import LoopSettings
+from tasks.checks.editable import package_stamps
 from tasks.checks.judging import request_for
 from tasks.checks.run import CheckContext, set_up
 from tasks.checks.run import tear_down as run_teardown
@@ -139,10 +140,10 @@ def set_up_worktree(context: LoopContext, state: LoopState) -> None:
     """Run set-up in a fresh worktree; a person's own checkout (--in-place) is skipped. Raises SetupFailed.
 
     Records before what is fixed from now on: programs on PATH, included files, and the repository's alternates; after it, as it
-    may install hooks, what is compared with the end of each iteration.
+    may install hooks and packages, what is compared with the end of each iteration.
     """
     _set_up(context, state)
-    record_start(context.repository, state)
+    record_start(context.repository, state, package_stamps(state.config.checks, context.repository.top))
 
 
 def _set_up(context: LoopContext, state: LoopState) -> None:

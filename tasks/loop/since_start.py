@@ -15,6 +15,7 @@ from helmsman.verify import new_tests
 from helmsman.verify.completion import is_about_tests, prove, rests_on_start_alone
 from helmsman.verify.hints import weigh
 from helmsman.verify.outcomes import Outcomes, failing_at_start, outcomes
+from tasks.checks.editable import changed_packages, package_stamps
 from tasks.checks.run import Target
 from tasks.checks.targets import (
     Range,
@@ -33,6 +34,9 @@ from tasks.credentials import judge_credentials
 from tasks.repository.hidden import require_known, store_output
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import items_of
+from tasks.repository.start_record import read_start
+
+MOST_PACKAGES = 20  # that are named
 
 
 def with_item_checks(context: LoopContext, state: LoopState, evidence: Evidence, item: PlanItem) -> Evidence:
@@ -119,6 +123,7 @@ def _since_start(
         changed_expectations=outcome.changed,
         tests_of_start=trusted.model_copy(update={"report": trusted.report.without_output if trusted.report else None}),
         on_start=shown.report.without_output if shown.report else None,
+        packages=_changed_packages(context, state),
         passing_now=passing_now,
         table=outcome.table,
         looked_up=find_lookups(place, work) if can_probe and config.proof.neighbours else (),
@@ -128,6 +133,12 @@ def _since_start(
         unexercised=find_unexercised(place, work, report, proving) if needs_exercise else None,
     )
     return since, outcome
+
+
+def _changed_packages(context: LoopContext, state: LoopState) -> tuple[str, ...]:
+    recorded = read_start(context.repository, state).get("packages")
+    now = package_stamps(state.config.checks, context.repository.top)
+    return changed_packages(now if recorded is None else recorded, now)[:MOST_PACKAGES]
 
 
 def _probe(context: LoopContext, state: LoopState, evidence: Evidence) -> Evidence:

@@ -28,12 +28,12 @@ MOST_FILES, LARGEST = 1000, 1 << 20  # files below hooks, and bytes of each that
 MOST_SHOWN, LONGEST_SHOWN = 20, 200  # changes that are named, and characters of each
 
 
-def record_start(repository: Repository, state: LoopState) -> None:
+def record_start(repository: Repository, state: LoopState, packages: Mapping[str, str]) -> None:
     """Record what is there, once for each loop: before its agent's first call on this machine."""
     path = _record_path(repository, state)
     if not read_start(repository, state):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        facts = {"uid": state.uid, **_read_git_folder(repository)}
+        facts = {"uid": state.uid, "packages": packages, **_read_git_folder(repository)}
         write_atomic(path, json.dumps(facts), mode=0o600)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from helmsman.config import CheckConfig
-from tasks.checks.editable import editable_warnings
+from tasks.checks.editable import changed_packages, editable_warnings, package_stamps
 
 pytestmark = pytest.mark.feature("D8")
 
@@ -69,3 +69,22 @@ def test_nothing_is_said_where_the_work_is_found_first(top: Path, python: Path) 
     assert len(warned(top, f"{python} -m pytest")) == 1
     (top / "pyproject.toml").write_text('[tool.pytest.ini_options]\npythonpath = ["src"]\n')
     assert warned(top, f"{python} -m pytest") == []
+
+
+@pytest.mark.feature("V18")
+def test_what_was_installed_changed_or_removed_outside_of_the_repository_is_listed(top: Path, python: Path) -> None:
+    checks, packages = [CheckConfig(command=f"{python} tests/run.py")], python.parents[1] / "lib/python3.12/site-packages"
+    for name in ("one-1.0.dist-info", "two-1.0.dist-info", "one", "__pycache__"):
+        (packages / name).mkdir()
+    for name in ("a.pth", "kept.py", "one-1.0.dist-info/RECORD"):
+        (packages / name).write_text("text\n")
+    before = package_stamps(checks, top)
+    (packages / "one/__pycache__").mkdir()
+    (packages / "__pycache__/kept.pyc").write_text("compiled")
+    assert changed_packages(before, package_stamps(checks, top)) == ()
+    (packages / "a.pth").write_text("import another\n")
+    (packages / "one-1.0.dist-info/RECORD").write_text("another text\n")
+    (packages / "sitecustomize.py").write_text("")
+    (packages / "two-1.0.dist-info").rmdir()
+    changed = changed_packages(before, package_stamps(checks, top))
+    assert [Path(path).name for path in changed] == ["a.pth", "one-1.0.dist-info", "sitecustomize.py", "two-1.0.dist-info"]

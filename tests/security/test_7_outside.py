@@ -1,4 +1,4 @@
-"""What an agent leaves outside of its work, for a person's git, is named.
+"""What an agent leaves outside of its work, for a person's git and for the checks' Python, is named.
 
 Nothing is merged before a person has agreed, where their git would run or follow it.
 """
@@ -115,3 +115,18 @@ def test_a_planted_hook_is_shown_everywhere_and_merged_only_after_an_answer(driv
     assert any(line.startswith("WARNING ") and named in line for line in result_lines(result_of(state, "")))
     put(repository, Choice.APPROVE)
     assert resume(repository).merged is not None
+
+
+@pytest.mark.slow
+def test_a_package_installed_outside_of_the_repository_is_named_with_what_was_not_examined(drive: Drive, tmp_path: Path) -> None:
+    packages, program = tmp_path / "venv/lib/python3.12/site-packages", tmp_path / "venv/bin/test-answer"
+    for folder in (packages, program.parent):
+        folder.mkdir(parents=True)
+    write(program, "#!/bin/sh\ngrep -q 42 answer\n")
+    program.chmod(0o755)
+    driven = drive([says(PROMISE, shell=f"{SOLVE}; touch {packages}/answers.py")], checks=(str(program),))
+    assert driven.state.outcome is Outcome.COMPLETED
+    assert driven.state.ending is not None
+    assert driven.state.ending.grounds is not None
+    (unseen,) = [line for line in driven.state.ending.grounds.not_looked_at if line.startswith("packages outside")]
+    assert unseen.endswith(f": {packages}/answers.py")
