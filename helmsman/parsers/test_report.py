@@ -42,6 +42,7 @@ def read_summary(output: str) -> TestCounts | None:
         failed=sum(run.counts.failed for run in runs),
         skipped=sum(run.counts.skipped for run in runs),
         failing=failing_names(name for run in runs for name in run.counts.failing),
+        partial=any(run.counts.partial for run in runs),
     )
 
 
@@ -174,21 +175,39 @@ def matching(pattern: str | re.Pattern[str], lines: list[str]) -> Iterator[tuple
 
 _GO_PACKAGE = re.compile(r"(ok  |FAIL|\?   )\t(\S++)[ \t](.+)")
 _GO_TEST = re.compile(r" *--- (PASS|FAIL|SKIP): (.+) \([0-9.]++s\)")
+_GO_BEGINS = re.compile(r"=== RUN   \S.*")
+_GO_COMPILED = re.compile(r"# (?:\S+ )?\[?(\S+?)(?:\.test)?\]?")
+_GO_ERROR = re.compile(r"(?:vet: )?(?:\./)?([^\s:]+\.go):[0-9]+:.*")
 
 
 def read_go(lines: list[str]) -> Iterator[Run]:
     """Read runs of go test, including subtests; a package without named tests counts as one test."""
-    start = 0
+    start, broken = 0, _test_files_with_errors(lines)
     for number, package in matching(_GO_PACKAGE, lines):
-        tests = [(match[1], match[2]) for _, match in matching(_GO_TEST, lines[start:number])]
+        section = lines[start:number]
+        tests = [(match[1], match[2]) for _, match in matching(_GO_TEST, section)]
         status, outcomes = package[1].strip(), [outcome for outcome, _ in tests]
         failing = [test for outcome, test in tests if outcome == "FAIL"]
         if status == "FAIL":
-            failing = failing or [package[2]]  # it did not compile, panicked or timed out
+            failing = failing or broken.get(package[2]) or [package[2]]  # it did not compile, panicked or timed out
         is_unnamed = status == "ok" and not tests and "[no tests to run]" not in package[3]
         counts = run_counts(outcomes.count("PASS") + is_unnamed, len(failing), outcomes.count("SKIP"), failing)
-        yield Run(number, counts)
+        begun = sum(1 for _ in matching(_GO_BEGINS, section))
+        yield Run(number, counts.model_copy(update={"partial": is_unnamed or (begun > 0 and begun != len(tests))}))
         start = number + 1
+
+
+def _test_files_with_errors(lines: list[str]) -> Mapping[str, list[str]]:
+    """Return the test files that do not compile, by package; without a package whose errors are also in its source."""
+    errors, package = dict[str, dict[str, None]](), ""
+    for line in lines:
+        if head := _GO_COMPILED.fullmatch(line):
+            package = head[1]
+        elif package and (error := _GO_ERROR.fullmatch(line)):
+            errors.setdefault(package, {})[error[1]] = None
+        elif not line.startswith(("\t", "too many errors")):
+            package = ""
+    return {package: [*files] for package, files in errors.items() if all(file.endswith("_test.go") for file in files)}
 
 
 # TAP ------------------------------------------------------------------------------------------------------------------

@@ -19,6 +19,8 @@ class TestCounts(Record):
     skipped: int = 0
     failing: tuple[str, ...] = ()
     """Names of failing tests as printed by the runner, 50 at most."""
+    partial: bool = False
+    """Whether tests that passed may be missing in these numbers: go test without -v counts none, and long output is cut."""
 
     @property
     def executed(self) -> int:

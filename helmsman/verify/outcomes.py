@@ -155,7 +155,7 @@ def _cases_at(report: CheckReport | None, place: int, title: str) -> RunCases:
 def _head_cases(own: CheckResult, base: CheckReport | Collection[str] | None, place: int) -> RunCases:
     """Return the head's cases. Without names, a case did not run if a passing check counts fewer tests than on the base."""
     counts = base.results[place].counts if isinstance(base, CheckReport) and place < len(base.results) else None
-    lost = own.passed and counts is not None and (own.counts.executed if own.counts else 0) < _tests_run(counts)
+    lost = own.passed and counts is not None and _executed(own) < _tests_run(counts) and not _is_partial(own)
     run = run_cases(own, own.name)
     return replace(run, named=run.named or lost or own.ran_no_test)
 
@@ -264,7 +264,7 @@ def fewer_tests(own: CheckReport, copy: TrustedRun, config: InvariantsConfig) ->
     """Yield findings for checks that run fewer tests than with the start's: hints, except for files that the operator names."""
     weight = Weight.BLOCK if _is_protected(copy.put_back, config) else Weight.HINT
     for result, with_start in zip(own.results, copy.report.results, strict=True) if copy.report else ():
-        if result.passed and with_start.passed and _executed(result) < _executed(with_start):
+        if result.passed and with_start.passed and _executed(result) < _executed(with_start) and not _is_partial(result):
             count = plural(_executed(result), "test")
             message = f"{clean(result.name)} runs {count}, but {_executed(with_start)} with the tests of the start"
             yield finding(FEWER, _KEEP, weight, Spot(copy.put_back[0]), message)
@@ -272,6 +272,10 @@ def fewer_tests(own: CheckReport, copy: TrustedRun, config: InvariantsConfig) ->
 
 def _executed(result: CheckResult) -> int:
     return result.counts.executed if result.counts else 0
+
+
+def _is_partial(result: CheckResult) -> bool:
+    return result.counts is not None and result.counts.partial
 
 
 def weigh_changes(table: OutcomeTable, own: CheckReport, copy: TrustedRun, goal: str, config: InvariantsConfig) -> OutcomeTable:

@@ -74,6 +74,13 @@ def test_a_failing_trusted_test_blocks_whatever_the_goal_says(named: tuple[str, 
     assert fewer.weight is (Weight.BLOCK if blocks else Weight.HINT)
 
 
+def test_a_count_of_packages_does_not_show_that_failing_tests_did_not_run() -> None:
+    base = report(check(passed=False, exit_code=1, counts=TestCounts(failed=2, failing=("TestA", "TestB"))))
+    for partial, outcome in ((True, "FAIL_TO_PASS"), (False, "GONE")):
+        head = report(check(passed=True, counts=TestCounts(passed=1, partial=partial)))
+        assert {case.outcome for case in of_tests.outcome_table(head, base).cases} == {outcome}
+
+
 def test_a_failing_test_that_was_changed_to_pass_blocks() -> None:
     assert weigh(ran(A), A) == ([A], ())
 

@@ -189,6 +189,23 @@ def read(output: str) -> TestCounts:
     return found
 
 
+def test_go_names_the_files_of_a_package_that_does_not_compile_if_all_errors_are_in_tests() -> None:
+    at_fault, of_both = "# x/a [x/a.test]\n./a_test.go:5:3: undefined: B", "# x/b\n# [x/b]\nb/b_test.go:3:1: no\nb/b.go:3:1: no"
+    of_two = "# x/c_test [x/c.test]\nc/c_test.go:5:3: undefined: B\n\thave ()\nc/d_test.go:5:3: undefined: D\ntoo many errors"
+    failed = "".join(f"FAIL\tx/{name} [build failed]\n" for name in "abc")
+    assert read_summary(f"{at_fault}\n{of_both}\n{of_two}\n{failed}FAIL") == counts(
+        0, 4, 0, "a_test.go", "x/b", "c/c_test.go", "c/d_test.go"
+    )
+
+
+def test_go_output_with_a_missing_middle_counts_only_a_part() -> None:
+    whole = recording("go_passing_verbose")
+    cut = "\n".join(line for line in whole.splitlines() if not line.startswith("--- PASS: TestAdd"))
+    assert (read_summary(whole) or TestCounts()).partial is False
+    assert cut != whole
+    assert (read_summary(cut) or TestCounts()).partial is True
+
+
 def test_runs_one_after_the_other_are_added_up() -> None:
     alone = {name: totals(read_summary(text)) for name, text in OUTPUTS.items()}
     for first, output in OUTPUTS.items():
