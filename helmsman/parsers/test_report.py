@@ -3,12 +3,23 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
-from itertools import islice, takewhile
+from itertools import takewhile
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from defusedxml.ElementTree import ParseError, fromstring
 from pydantic import TypeAdapter
 
+from helmsman.parsers.runs import (
+    Run,
+    failing_names,
+    line_at,
+    matching,
+    read_go,
+    read_tap,
+    run_counts,
+    tally_of,
+    total,
+)
 from helmsman.records.checks import TestCounts
 from helmsman.toml_text import load_bundled
 
@@ -123,131 +134,6 @@ def _outcome(case: "Element") -> Outcome:
     if "failed" in found:
         return "failed"
     return "skipped" if "skipped" in found else _OUTCOME_OF_STATUS.get(case.get("status", ""), "passed")
-
-
-# --- runs of test runners ---------------------------------------------------------------------------------------------
-
-Tally = dict[str, int]
-NAMES_KEPT = 50
-NAME_LENGTH = 300
-_LABELLED = re.compile(r"(?<![A-Za-z ])([A-Za-z ]*[A-Za-z])(?:=|: | )([0-9]{1,9})")
-_NUMBERED = re.compile(r"([0-9]{1,9}) ([a-z]+)")
-
-
-class Run(NamedTuple):
-    """One run of a runner, and the line of its summary."""
-
-    line: int
-    counts: TestCounts
-
-
-def run_counts(passed: int, failed: int, skipped: int, names: Iterable[str]) -> TestCounts:
-    return TestCounts(passed=max(passed, 0), failed=failed, skipped=skipped, failing=failing_names(names))
-
-
-def failing_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Return distinct names in order, on one line and truncated, for prompts and records."""
-    tidy = (" ".join(name.split())[:NAME_LENGTH] for name in names)
-    return tuple(islice(dict.fromkeys(name for name in tidy if name), NAMES_KEPT))
-
-
-def tally_of(text: str, *, labels: bool = False) -> Tally:
-    """Parse `3 failed, 1 passed`, or with labels `Failures: 1`, `fail 1` and `expected failures=2`, with any text in between."""
-    if labels:
-        return {name.strip(): int(number) for name, number in _LABELLED.findall(text)}
-    return {word: int(number) for number, word in _NUMBERED.findall(text)}
-
-
-def total(tally: Tally, names: Iterable[str]) -> int:
-    return sum(tally.get(name, 0) for name in names)
-
-
-def line_at(lines: list[str], number: int) -> str:
-    return lines[number] if 0 <= number < len(lines) else ""
-
-
-def matching(pattern: str | re.Pattern[str], lines: list[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    compiled = re.compile(pattern)
-    return ((number, match) for number, line in enumerate(lines) if (match := compiled.fullmatch(line)))
-
-
-# go test --------------------------------------------------------------------------------------------------------------
-
-_GO_PACKAGE = re.compile(r"(ok  |FAIL|\?   )\t(\S++)[ \t](.+)")
-_GO_TEST = re.compile(r" *--- (PASS|FAIL|SKIP): (.+) \([0-9.]++s\)")
-_GO_BEGINS = re.compile(r"=== RUN   \S.*")
-_GO_COMPILED = re.compile(r"# (?:\S+ )?\[?(\S+?)(?:\.test)?\]?")
-_GO_ERROR = re.compile(r"(?:vet: )?(?:\./)?([^\s:]+\.go):[0-9]+:.*")
-
-
-def read_go(lines: list[str]) -> Iterator[Run]:
-    """Read runs of go test, including subtests; a package without named tests counts as one test."""
-    start, broken = 0, _test_files_with_errors(lines)
-    for number, package in matching(_GO_PACKAGE, lines):
-        section = lines[start:number]
-        tests = [(match[1], match[2]) for _, match in matching(_GO_TEST, section)]
-        status, outcomes = package[1].strip(), [outcome for outcome, _ in tests]
-        failing = [test for outcome, test in tests if outcome == "FAIL"]
-        if status == "FAIL":
-            failing = failing or broken.get(package[2]) or [package[2]]  # it did not compile, panicked or timed out
-        is_unnamed = status == "ok" and not tests and "[no tests to run]" not in package[3]
-        counts = run_counts(outcomes.count("PASS") + is_unnamed, len(failing), outcomes.count("SKIP"), failing)
-        begun = sum(1 for _ in matching(_GO_BEGINS, section))
-        yield Run(number, counts.model_copy(update={"partial": is_unnamed or (begun > 0 and begun != len(tests))}))
-        start = number + 1
-
-
-def _test_files_with_errors(lines: list[str]) -> Mapping[str, list[str]]:
-    """Return the test files that do not compile, by package; without a package whose errors are also in its source."""
-    errors, package = dict[str, dict[str, None]](), ""
-    for line in lines:
-        if head := _GO_COMPILED.fullmatch(line):
-            package = head[1]
-        elif package and (error := _GO_ERROR.fullmatch(line)):
-            errors.setdefault(package, {})[error[1]] = None
-        elif not line.startswith(("\t", "too many errors")):
-            package = ""
-    return {package: [*files] for package, files in errors.items() if all(file.endswith("_test.go") for file in files)}
-
-
-# TAP ------------------------------------------------------------------------------------------------------------------
-
-
-_TAP_PLAN = re.compile(r"1\.\.([0-9]{1,9})(?: *#.*)?")
-_TAP_RESULT = re.compile(r"( *)(not )?ok ([0-9]{1,9})(?: -)?(?: (?!# )(.*?))?(?: # ((?i:SKIP|TODO))\b.*)?")
-
-
-def read_tap(lines: list[str]) -> Iterator[Run]:
-    """Read top-level results of the Test Anything Protocol; plan and results may come in either order.
-
-    A version line, a second plan, or a result outside of the plan starts a new document. Node.js also counts subtests, in totals
-    after the plan, which runners.toml describes.
-    """
-    planned: int | None = None
-    place, results = 0, list[re.Match[str]]()
-    for number, line in enumerate((*lines, "TAP version ")):  # the last line ends the last document
-        plan, result = _TAP_PLAN.fullmatch(line), _TAP_RESULT.fullmatch(line)
-        if result and result[1]:  # of a subtest
-            continue
-        last = int(results[-1][3]) if results else 0
-        is_misplaced = result and planned is not None and not last < int(result[3]) <= planned
-        if planned is not None and (plan or is_misplaced or line.startswith("TAP version ")):
-            if (results or not planned) and not line_at(lines, place + 2).startswith("# suites "):
-                yield Run(place, _tap_counts(results, max(0, planned - last)))
-            planned, results = None, []
-        if plan:
-            planned = int(plan[1])
-        if result:
-            results.append(result)
-        if plan or result:
-            place = number
-
-
-def _tap_counts(results: list[re.Match[str]], missing: int) -> TestCounts:
-    """Count results; planned tests after the last result did not run, and count as failed."""
-    outcomes = ["skipped" if match[5] else "failed" if match[2] else "passed" for match in results]
-    names = (match[4] for match in results if match[2] and match[4] and not match[5])
-    return run_counts(outcomes.count("passed"), outcomes.count("failed") + missing, outcomes.count("skipped"), names)
 
 
 # --- runners.toml -----------------------------------------------------------------------------------------------------

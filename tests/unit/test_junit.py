@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from helmsman.parsers.test_report import NAME_LENGTH, NAMES_KEPT, files_of, read_junit
+from helmsman.parsers.runs import NAME_LENGTH, NAMES_KEPT
+from helmsman.parsers.test_report import files_of, read_junit
 from helmsman.records.checks import CheckResult, TestCounts
 from helmsman.verify.rerun import find_required, merge_rerun, suspected_flaky
 from tests.unit.builders import check, report

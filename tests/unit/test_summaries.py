@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.parsers.test_report import NAME_LENGTH, NAMES_KEPT, clean_lines, find_runs, read_summary, runners
+from helmsman.parsers.runs import NAME_LENGTH, NAMES_KEPT
+from helmsman.parsers.test_report import clean_lines, find_runs, read_summary, runners
 from helmsman.records.checks import TestCounts
 from tests.unit.runner_situations import RECORDED
 
@@ -102,6 +103,8 @@ EXPECTED: dict[str, TestCounts] = {
     "tap_todo": counts(1, 0, 2),
     "tap_empty": counts(0, 0, 0),
     "tap_crashing": counts(1, 2, 0),
+    "tap_tape_passing": counts(2, 0, 1),
+    "tap_tape_failing": counts(0, 3, 0, "parse", "inner", "other"),
     "phpunit_red": counts(
         3,
         3,
@@ -204,6 +207,13 @@ def test_go_output_with_a_missing_middle_counts_only_a_part() -> None:
     assert (read_summary(whole) or TestCounts()).partial is False
     assert cut != whole
     assert (read_summary(cut) or TestCounts()).partial is True
+
+
+def test_long_output_of_tape_counts_only_a_part() -> None:
+    lines = recording("tap_tape_passing").splitlines()
+    cut = read_summary("\n".join(line for line in lines if "inner" not in line and not line.startswith("ok 2")))
+    assert cut is not None
+    assert cut.partial
 
 
 def test_runs_one_after_the_other_are_added_up() -> None:
