@@ -202,6 +202,12 @@ def test_assertions_of_go(body: str) -> None:
     assert altered("a_test.go", text) == text.replace(body, expected)
 
 
+def test_a_table_of_go_may_declare_several_fields_at_once() -> None:
+    table = GO_TABLE.replace("in string; want int", "in, other string; want int").replace('"a", 1', '"a", "b", 1')
+    text = f"package a\n\nfunc TestA(t *testing.T) {{\n{table}}}\n"
+    assert altered("a_test.go", text) == text.replace('"b", 1', '"b", 2').replace("want: 2", "want: 1")
+
+
 def test_a_condition_of_go_that_only_guards_an_assertion_stays() -> None:
     assert not altered("a_test.go", "package a\n\nfunc TestA(t *testing.T) {\n\tif unix {\n\t\tassert.Error(t, err)\n\t}\n}\n")
     assert not altered("a_test.go", "package a\n\nfunc TestA(t *testing.T) {\n\tt.Error(1)\n}\n")
