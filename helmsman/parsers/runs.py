@@ -55,6 +55,7 @@ def matching(pattern: str | re.Pattern[str], lines: list[str]) -> Iterator[tuple
 
 _GO_PACKAGE = re.compile(r"(ok  |FAIL|\?   )\t(\S++)[ \t](.+)")
 _GO_TEST = re.compile(r" *--- (PASS|FAIL|SKIP): (.+) \([0-9.]++s\)")
+_GO_PANIC = re.compile(r"panic: .*")
 _GO_BEGINS = re.compile(r"=== RUN   \S.*")
 _GO_COMPILED = re.compile(r"# (?:\S+ )?\[?(\S+?)(?:\.test)?\]?")
 _GO_ERROR = re.compile(r"(?:vet: )?(?:\./)?([^\s:]+\.go):[0-9]+:.*")
@@ -71,7 +72,8 @@ def read_go(lines: list[str]) -> Iterator[Run]:
         if status == "FAIL":
             failing = failing or broken.get(package[2]) or [package[2]]  # it did not compile, panicked or timed out
         is_unnamed = status == "ok" and not tests and "[no tests to run]" not in package[3]
-        counts = run_counts(outcomes.count("PASS") + is_unnamed, len(failing), outcomes.count("SKIP"), failing)
+        lost = any(matching(_GO_PANIC, section))  # the tests after it did not run: at least one failure has no name
+        counts = run_counts(outcomes.count("PASS") + is_unnamed, len(failing) + lost, outcomes.count("SKIP"), failing)
         begun = sum(1 for _ in matching(_GO_BEGINS, section))
         yield Run(number, counts.model_copy(update={"partial": is_unnamed or (begun > 0 and begun != len(tests))}))
         start = number + 1

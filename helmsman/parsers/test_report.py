@@ -39,10 +39,10 @@ _REPORTS = (
 # --- output of runners ----------------------------------------------------------------------------------------------
 
 
-def read_summary(output: str) -> TestCounts | None:
+def read_summary(output: str, *, cut: bool = False) -> TestCounts | None:
     """Add up the runs of all known runners; None without a known summary line.
 
-    The output may be the head and tail of a longer one.
+    `cut`: whether the output is the head and tail of a longer one.
     """
     lines = _without_reports(clean_lines(output))
     runs = sorted((run for runner in runners() for run in find_runs(runner, lines)), key=lambda run: run.line)
@@ -53,7 +53,7 @@ def read_summary(output: str) -> TestCounts | None:
         failed=sum(run.counts.failed for run in runs),
         skipped=sum(run.counts.skipped for run in runs),
         failing=failing_names(name for run in runs for name in run.counts.failing),
-        partial=any(run.counts.partial for run in runs),
+        partial=any(run.counts.partial for run in runs) or (cut and any(read_go(lines))),  # no line has the totals of go test
     )
 
 

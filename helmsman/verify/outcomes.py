@@ -95,7 +95,8 @@ def run_cases(result: CheckResult | None, title: str) -> RunCases:
     elif not (failing or result.timed_out or result.error):  # it names no failing case
         failing = (title,)
     names_all_failures = result.counts.failed <= len(result.counts.failing) if result.counts else result.passed
-    ended = names_all_failures and not (result.timed_out or result.error)
+    is_cut = not result.passed and bool(result.tail) and _is_partial(result)  # further failures may be in what is missing
+    ended = names_all_failures and not (result.timed_out or result.error or is_cut)
     return RunCases(frozenset(failing), frozenset(result.passing), bool(result.passing), ended=ended)
 
 

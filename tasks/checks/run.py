@@ -242,7 +242,7 @@ def _check_result(check_context: CheckContext, check: CheckConfig, ended: Proces
     output = f"{head}\n{tail}"
     report_bytes = read_within(root, check.report, LARGEST_REPORT) if check.report else None
     report = read_junit((report_bytes or b"").decode("utf-8", "replace"))
-    counts = report.counts or read_summary(output)
+    counts = report.counts or read_summary(output, cut=not is_complete)
     failing = tuple(map(redact, counts.failing)) if counts else ()
     passed = exited and ended.exit_code == 0 and not survivors
     left_out = check_context.checkout.left_out()

@@ -81,6 +81,13 @@ def test_a_count_of_packages_does_not_show_that_failing_tests_did_not_run() -> N
         assert {case.outcome for case in of_tests.outcome_table(head, base).cases} == {outcome}
 
 
+def test_tests_that_a_cut_output_of_go_does_not_name_have_no_state() -> None:
+    for partial, expected in ((True, "unknown"), (False, "green")):
+        counts = TestCounts(failed=1, failing=("TestA",), partial=partial)
+        cut = check(passed=False, exit_code=1, counts=counts, head="--- FAIL: TestA (0.00s)", tail="FAIL")
+        assert of_tests.run_cases(cut, "go").state_of("TestB") == expected
+
+
 def test_a_failing_test_that_was_changed_to_pass_blocks() -> None:
     assert weigh(ran(A), A) == ([A], ())
 

@@ -207,6 +207,8 @@ def test_go_output_with_a_missing_middle_counts_only_a_part() -> None:
     assert (read_summary(whole) or TestCounts()).partial is False
     assert cut != whole
     assert (read_summary(cut) or TestCounts()).partial is True
+    assert (read_summary(whole, cut=True) or TestCounts()).partial is True
+    assert (read_summary(recording("cargo_passing"), cut=True) or TestCounts()).partial is False
 
 
 def test_long_output_of_tape_counts_only_a_part() -> None:
