@@ -78,7 +78,8 @@ def fingerprint(commands: Sequence[str], listed: bytes, included: Path, tree: Pa
 
     def read(name: str) -> str:
         path = tree / name
-        is_file = path.is_file() and not path.is_symlink() and not is_below_link(tree, path)
+        # not `path.is_file()`: the code in `python -c` is no path, and may be longer than one
+        is_file = os.path.isfile(path) and not path.is_symlink() and not is_below_link(tree, path)  # noqa: PTH113
         return path.read_text(encoding="utf-8", errors="replace") if is_file and path.stat().st_size <= LARGEST_SCRIPT else ""
 
     entries, run = (line.partition("\t") for line in listed.decode(errors="replace").split("\0")), {*files_run(commands, read)}

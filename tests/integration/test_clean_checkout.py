@@ -15,7 +15,7 @@ from helmsman.records.checks import CheckReport
 from tasks.loop import steps
 from tasks.loop.prepare import set_up_worktree, tear_down
 from tasks.repository.git import commit_and_tree, open_repository
-from tasks.repository.setup import SetupFailed
+from tasks.repository.setup import SetupFailed, fingerprint
 from tasks.repository.worktree import commit_turn
 from tests.fakes.repositories import LoopWork, commit, make_repository, record_of, sh, start_loop, with_submodule, write
 
@@ -241,3 +241,8 @@ def test_in_a_box_a_check_has_the_checkout_and_its_own_home_and_nothing_of_the_u
     assert result.head.splitlines()[0] == "start"
     assert "secret" not in result.head
     assert "app.py" not in result.head
+
+
+def test_code_in_a_set_up_command_is_not_taken_for_a_path(tmp_path: Path) -> None:
+    code = "import re; text = open('Cargo.toml').read(); " + "text = re.sub('a', 'b', text); " * 20
+    assert fingerprint([f'python3 -c "{code}"'], b"", tmp_path / "included", tmp_path)
