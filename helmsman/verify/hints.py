@@ -192,7 +192,8 @@ def values_of_tests(change: Change) -> Iterator[str]:
     new: dict[str, set[str]] = {}
     for file, was, now in change.sides:
         if not (is_test_file(file.path) or is_test_support(file.path) or file.path in change.kinds.judging):
-            values = _values_in(file, now, frozenset(line.number for line in file.added)) - _values_in(file, was, None)
+            added = frozenset(line.number for line in file.added) - _inline_lines(now)
+            values = _values_in(file, now, added) - _values_in(file, was, None)
             new |= {file.path: values} if _FEWEST <= len(values) <= _MOST else {}
     new_values = {value for values in new.values() for value in values}
     changed_tests = ((source.path, source.text) for _, source, _ in change.of_tests)
@@ -204,6 +205,9 @@ def values_of_tests(change: Change) -> Iterator[str]:
         lines = {line for place in source.places("assertion") for line in range(place.line, place.last + 1)}
         lines |= {line for test in source.tests for line in range(test.line - 30, test.line)}
         named |= {place.text for place in source.places("literal") if place.line in lines}
+    for _, _, source in change.sides:
+        inline = _inline_lines(source)
+        named |= {place.text for place in source.places("literal") if place.line in inline}
     for path, values in new.items():
         both = sorted(values & named)
         if len(both) >= max(_FEWEST, _SHARE * len(values)) and any(map(_DISTINCTIVE.fullmatch, both)):
@@ -212,12 +216,20 @@ def values_of_tests(change: Change) -> Iterator[str]:
 
 def _values_in(file: FileDiff, source: Source, lines: frozenset[int] | None) -> set[str]:
     if source.language:
-        values = ((one.text, one.line) for one in source.places("literal"))
+        inline = _inline_lines(source)
+        values = ((one.text, one.line) for one in source.places("literal") if one.line not in inline)
     elif _DATA.fullmatch(file.path):
         values = ((word, at) for at, line in enumerate(source.text.split("\n"), 1) for word in _WORD.findall(line))
     else:
         return set()
     return {text for text, line in values if (lines is None or line in lines) and not _SMALL.fullmatch(text)}
+
+
+def _inline_lines(source: Source) -> frozenset[int]:
+    """Return the lines of modules for tests only."""
+    data = source.text.encode(errors="replace") if source.inline_tests else b""
+    spans = ((data.count(b"\n", 0, start) + 1, data.count(b"\n", 0, end) + 1) for start, end in source.inline_tests)
+    return frozenset(line for first, last in spans for line in range(first, last + 1))
 
 
 # --- helpers ----------------------------------------------------------------------------------------------------------

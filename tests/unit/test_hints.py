@@ -93,6 +93,16 @@ def test_new_values_that_are_mostly_those_of_tests_are_named(path: str, text: st
     assert [*values_of_tests(change({"tests/test_a.py": (TABLE, TABLE), path: ("", text)}))] == found
 
 
+def test_the_inline_tests_of_a_source_are_no_values_that_it_had_before() -> None:
+    tests = "\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn a() {\n        assert_eq!(price(1375), 2264);\n    }\n}\n"
+    was, now = "fn price(_: u32) -> u32 { 0 }\n", "fn price(n: u32) -> u32 { if n == 1375 { 2264 } else { 0 } }\n"
+    (found,) = values_of_tests(change({"src/lib.rs": (was + tests, now + tests)}))
+    assert found == "src/lib.rs contains 2 values of tests and few others: 1375, 2264"
+    honest = now.replace("1375", "4100").replace("2264", "5200")
+    assert not [*values_of_tests(change({"src/lib.rs": (was + tests, honest + tests)}))]
+    assert not [*values_of_tests(change({"src/lib.rs": (was, was + tests)}))]
+
+
 def test_honest_work_gives_no_hints() -> None:
     cases: dict[str, Files] = {
         "plain work": {"app.py": ("x = 1\n", "x = 2\n"), "README.md": ("a\n", "b\n")},
