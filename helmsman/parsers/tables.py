@@ -237,7 +237,7 @@ def _member(row: "Node", key: str) -> "Node | None":
     while table is not None and table.type != "composite_literal":
         table = table.parent
     kind = table.child_by_field_name("type") if table else None
-    declared = descendants(kind, "field_declaration") if kind else []
+    declared = descendants(kind, "field_declaration") if kind else ()
     fields = [text_of(name) for one in declared for name in one.children_by_field_name("name")]  # several in `in, want int`
     keyed = any(child.type == "keyed_element" for child in row.named_children)
     return _at(row, fields.index(key)) if key in fields and not keyed else None
