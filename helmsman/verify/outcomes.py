@@ -16,7 +16,6 @@ from typing import Literal, NamedTuple
 
 from helmsman.config import CheckConfig, InvariantsConfig
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import is_test_file
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, TrustedRun, Weight
 from helmsman.records.control import MOST_NAMES, IterationSummary
@@ -226,7 +225,7 @@ def tests_of_start(
     kept = tuple(
         path for path in judging if path in base or not any(f"{path}/".startswith(f"{place}/") for place in missing_at_start)
     )
-    return kept if any(path in base or not is_test_file(path) for path in kept) else ()
+    return kept if any(path in base or path not in changed.tests for path in kept) else ()
 
 
 def _is_protected(paths: Iterable[str], config: InvariantsConfig) -> bool:

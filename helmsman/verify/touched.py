@@ -36,6 +36,8 @@ _OF_ALL_RECIPES = re.compile(
     r"\b(?:SHELL|SHELLFLAGS|MAKE|MAKEFLAGS|MAKEFILES)\s*[:+?!]*=|^\.(?:IGNORE|ONESHELL)\b|^-?s?include\s"
 )
 """A line that changes how make runs every recipe, or may redefine them."""
+_GO_HELPER = re.compile(r"(?m)^(?:func (?:\(|(?!(?:Test|Benchmark|Example|Fuzz)(?:[^a-z]|$))\w)|(?:var|const|type)\b)")
+"""A declaration that other files of the package can use, although only tests compile it."""
 _IS_SHELL = re.compile(r"\A[^\n]*(?:\.(?:sh|bash)\n|\n#!/bin/)")  # matches path and text of a shell script
 _DEEPEST = 3  # maximum depth of files that run other files
 
@@ -112,7 +114,8 @@ def files_run(commands: Iterable[str], before: Read) -> Iterator[str]:
 
 def _role_of(path: str, run: Collection[str], before: Read, after: Read) -> str:
     if is_test_file(path):
-        return "tests"
+        # what the source needs may have moved into a new file of tests, without which it no longer compiles
+        return "support" if path.endswith(".go") and not before(path) and _GO_HELPER.search(after(path)) else "tests"
     shared = file_roles()["shared"].get(path.rpartition("/")[2])
     if shared is not None:
         return "settings" if _check_settings_differ(path, shared, before(path), after(path)) else "source"

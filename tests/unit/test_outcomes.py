@@ -56,6 +56,18 @@ def test_tests_of_the_start_are_restored_if_one_or_its_settings_changed(
     assert put_back(*changed, command=command) == expected
 
 
+@pytest.mark.feature("V5")
+def test_the_start_s_tests_run_without_a_new_test_file_of_go_that_the_source_may_need() -> None:
+    def restored(text: str) -> tuple[str, ...]:
+        kinds = classify_changes(["it.go", "it_new_test.go"], ["go test ./..."], lambda _: "", lambda _: text)
+        return of_tests.tests_of_start(kinds, {"it.go", "it_test.go"}, [CheckConfig(command="go test ./...")], ASK)
+
+    of_tests_only = "package it\n\nfunc TestStars(t *testing.T) {\n\tvar n = 1\n}\n"
+    assert restored(of_tests_only) == ()
+    for moved in ("func Stars(n int) string {\n", "func (s Stars) String() string {\n", "var table = 1\n", "func Testify() {\n"):
+        assert restored(f"{of_tests_only}\n{moved}") == ("it_new_test.go",)
+
+
 @pytest.mark.feature("V13")
 def test_trusted_files_are_restored_and_allowed_files_are_not() -> None:
     named = InvariantsConfig(protect=("app.py",), trusted=("data/*",), allow=("tests/**",))
