@@ -130,6 +130,8 @@ class CleanCheckout:
         expected = (self.folder / "wanted").read_text()
         if self._products.stored_fingerprint() != expected:
             self._products.keep(expected, self._list_untracked())
+            # what set-up changed in the commit's files would be lost on the next checkout, so it never counts
+            self._check_out(self.root, self.folder / "index", (self.folder / "commit").read_text(), "")
         self._copy_hidden_files()
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:

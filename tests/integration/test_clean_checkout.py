@@ -73,6 +73,15 @@ def test_set_up_runs_again_if_a_script_or_recipe_that_it_runs_changed(tmp_path: 
 
 
 @pytest.mark.feature("D8")
+def test_what_set_up_changes_in_the_commits_files_never_counts(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top", {"kept": "1\n", ".gitignore": "made\n"})
+    workspace = {"setup": ["echo 2 > kept; echo 2 > made"]}
+    work = start_configured(tmp_path, top, checks=("cat kept made",), workspace=workspace)
+    assert of_base(work).results[0].head == "1\n2\n"
+    assert checked(work, {"app.py": "1\n"}).results[0].head == "1\n2\n"
+
+
+@pytest.mark.feature("D8")
 def test_a_set_up_that_fails_at_the_start_is_the_operators_error_and_shows_the_end_of_its_output(tmp_path: Path) -> None:
     work = start_configured(
         tmp_path, make_repository(tmp_path / "top"), checks=("true",), workspace={"setup": ["echo no network; exit 7"]}
