@@ -63,6 +63,13 @@ def test_nothing_listens_beyond_loopback_and_every_server_is_asked_whether_it_is
     assert len({service["image"] for name, service in services.items() if "server" in name}) == 1
 
 
+def test_one_server_makes_the_tables_before_another_program_needs_them() -> None:
+    services = read(COMPOSE)["services"]
+    healthy = {"server": {"condition": "service_healthy"}}
+    later = {name for name, service in services.items() if service.get("depends_on") == healthy}
+    assert later == {"second-server", "services", "worker"}
+
+
 def test_its_servers_share_by_redis_what_those_of_the_runbook_share() -> None:
     runbook = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
     shared = dict(re.findall(r"^export (\w+)=(.*redis.*)$", runbook, re.MULTILINE))
@@ -83,6 +90,8 @@ def test_the_job_template_is_a_valid_job_once_its_variables_are_filled_in() -> N
     values = {name: told.get("default", "x") for name, told in template["variables"]["properties"].items()}
     values |= {"command": ["prefect", "flow-run", "execute"], "env": [{"name": "A", "value": "b"}]}
     manifest = filled(template["job_configuration"]["job_manifest"], values)
+    pod = manifest["spec"]["template"]["spec"]
+    assert (pod.pop("parallelism"), pod.pop("completions"), pod["containers"][0]["name"]) == (1, 1, "prefect-job")  # for Prefect
     kubernetes_validate.validate(manifest, "1.31", strict=True)
     manifest["spec"]["template"]["spec"]["contaners"] = []
     with pytest.raises(kubernetes_validate.ValidationError):
@@ -113,6 +122,16 @@ def test_everything_that_the_build_copies_is_there() -> None:
     sources = [source for line in copied for source in line.split()[:-1]]
     assert len(sources) > len(copied)
     assert [source for source in sources if not (ROOT / source).exists()] == []
+
+
+def test_the_build_does_not_read_what_git_ignores_beside_the_compose_file() -> None:
+    ignored = (FOLDER / "Dockerfile.dockerignore").read_text(encoding="utf-8").splitlines()
+    folders = {str(Path(secret["file"]).parent) for secret in read(COMPOSE)["secrets"].values()}
+    assert {f"deployments/container/{folder}" for folder in folders} <= set(ignored)
+
+
+def test_the_server_of_the_image_writes_its_pages_where_its_user_may() -> None:
+    assert "PREFECT_UI_STATIC_DIRECTORY=/data/" in DOCKERFILE.read_text(encoding="utf-8")
 
 
 def test_the_container_runs_without_root_and_tells_the_agent_about_its_sandbox() -> None:
