@@ -176,7 +176,9 @@ def next_command_lines(result: ParallelResult, *, in_a_row: bool) -> Iterator[st
     completed = (loop for loop in counted if loop.outcome is Outcome.COMPLETED and not loop.merged)
     unmerged = [loop for loop in completed if loop.branch.startswith(OWN_BRANCHES)]  # others worked in place
     if not result.done and (left or unmerged):
-        yield f"next       helmsman status {(left or unmerged)[0].loop}; repeat the command to continue"
+        started = next((loop for loop in (*left, *unmerged) if loop.branch), None)  # without a branch there is nothing to show
+        look = f"helmsman status {started.loop}; " if started else ""
+        yield f"next       {look}repeat the command to continue"
         return
     yield from (f"next       git diff ...{clean(loop.branch)}; git merge {clean(loop.branch)}" for loop in unmerged[:NEXT_SHOWN])
 

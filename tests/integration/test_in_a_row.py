@@ -10,7 +10,7 @@ from deployments.group import chain, next_command_lines, parallel, parallel_requ
 from helmsman.errors import OperatorError, TransientError
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import Gate, GateKind
-from helmsman.records.request import ChainRequest, Link, LoopRequest, ParallelRequest
+from helmsman.records.request import ChainRequest, Link, LoopRequest, ParallelLoop, ParallelRequest, ParallelResult
 from helmsman.records.state import LoopState
 from tasks.groups.parallel import Group, WorkerExit, due_loops, group_result, open_group, record_exit
 from tasks.loop.start import open_loop
@@ -199,3 +199,11 @@ def test_the_next_step_is_to_merge_the_last_branch_with_all_work(top: Path) -> N
         remove_loop_worktree(group, completed(group))
     lines = list(next_command_lines(group_result(group), in_a_row=True))
     assert [line for line in lines if "git merge" in line] == ["next       git diff ...helmsman/num-2; git merge helmsman/num-2"]
+
+
+def test_the_next_step_names_only_a_loop_that_started() -> None:
+    result = ParallelResult(group="num", completed=0, loops=(ParallelLoop(loop="num-1", goal="one"),))
+    assert list(next_command_lines(result, in_a_row=False)) == ["next       repeat the command to continue"]
+    started = ParallelLoop(loop="num-2", goal="two", branch="helmsman/num-2")
+    lines = next_command_lines(result.model_copy(update={"loops": (*result.loops, started)}), in_a_row=False)
+    assert list(lines) == ["next       helmsman status num-2; repeat the command to continue"]
