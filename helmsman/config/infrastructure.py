@@ -180,7 +180,7 @@ class MergeConfig(Section):
     @classmethod
     def _check_branch(cls, into: str) -> str:
         if into and not (is_branch(into) and _BRANCH.fullmatch(into) and not into.startswith("refs/")):
-            raise PydanticCustomError("no_branch", "the short name of a branch, for example main")
+            raise PydanticCustomError("no_branch", "the short name of a branch, without spaces and quotes, for example main")
         if into.startswith(OWN_BRANCHES):
             raise PydanticCustomError("own_branch", "a branch of yours; helmsman/… is reserved for loops")
         return into
