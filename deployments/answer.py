@@ -9,7 +9,7 @@ from typing import Any
 
 import psutil
 
-from deployments.choosing import is_group
+from deployments.choosing import continue_text, is_group
 from deployments.output import print_result
 from helmsman.config import LoopConfig
 from helmsman.config.layers import display, from_assignments
@@ -103,9 +103,9 @@ def _who_continues(repository: Repository, state: LoopState, gate: Gate, answer:
             if resume_paused(state.uid, placeholder_input(form_for(gate.kind), answer.choice), answer.at):
                 return f"A worker continues with it; watch it: helmsman watch {state.loop}"
     except TransientError as error:
-        again = f"The loop uses it once it is resumed: helmsman resume {state.loop}"
+        again = f"The loop uses it once it is resumed: {continue_text(repository, state.loop)}"
         return f"The answer is stored, but {error}\n{again}"
-    return f"No process drives the loop now. Continue with: helmsman resume {state.loop}"
+    return f"No process drives the loop now. To continue: {continue_text(repository, state.loop)}"
 
 
 def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:

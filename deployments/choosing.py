@@ -1,8 +1,10 @@
 """Find the loop of a command, its driver, and the step at which it was interrupted."""
 
+import shlex
 from pathlib import Path
 
 from helmsman.errors import OperatorError
+from helmsman.plain import clean
 from helmsman.records.events import StepStarted
 from helmsman.records.state import LoopState
 from tasks.observers.follow import last_entries
@@ -37,6 +39,14 @@ def lock_owner(lock: Path) -> str | None:
 def is_group(repository: Repository, name: str) -> bool:
     """Whether the name belongs to a group; a loop of that name takes precedence."""
     return read_ref(repository.common, state_ref(name)) is None and group_folder(repository, name).root.exists()
+
+
+def continue_text(repository: Repository, loop: str) -> str:
+    """What continues a loop: also the command of its group, without which the group's later loops do not start."""
+    resume, words = f"helmsman resume {shlex.quote(clean(loop))}", loop.split("-")
+    prefixes = ("-".join(words[:count]) for count in range(len(words) - 1, 0, -1))  # loops of a group are named `GROUP-…`
+    group = next((name for name in prefixes if group_folder(repository, name).root.exists()), "")
+    return f"run the command that started group {group} again; or only this loop: {resume}" if group else resume
 
 
 def interruption(repository: Repository, state: LoopState) -> str:

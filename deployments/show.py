@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from deployments.choosing import chosen_loop, driver_of, interruption, is_group, lock_owner
+from deployments.choosing import chosen_loop, continue_text, driver_of, interruption, is_group, lock_owner
 from deployments.lines import in_local_time
 from deployments.output import fields, print_result, write_file, write_stdout
 from deployments.settings import configuration
@@ -92,21 +92,21 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *([f"worktree   {clean(str(worktree))}"] if worktree.exists() else ()),
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
         *([f"undone     {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
-        *_question_lines(folder, state, driven=bool(driver)),
+        *_question_lines(repository, state, driven=bool(driver)),
         *(() if driver or state.gate else next_lines(result)),
     )
 
 
-def _question_lines(folder: LoopFolder, state: LoopState, *, driven: bool) -> Sequence[str]:
+def _question_lines(repository: Repository, state: LoopState, *, driven: bool) -> Sequence[str]:
     """The open question, or the answer that waits for a process of the loop."""
     answer = None
     if state.gate is None:
         return ()
     with suppress(HelmsmanError):  # the process that reads it reports it
-        answer = find_answer(folder.answers, state.uid, state.gate.key)
+        answer = find_answer(loop_folder(repository, state.loop).answers, state.uid, state.gate.key)
     if answer is None:
         return gate_lines(state.gate, state.loop)
-    return answered_lines(state.gate, answer, state.loop, driven=driven)
+    return answered_lines(state.gate, answer, state.loop, "" if driven else continue_text(repository, state.loop))
 
 
 def _activity_line(folder: LoopFolder, state: LoopState) -> str:

@@ -98,9 +98,9 @@ def gate_lines(gate: Gate, loop: str) -> list[str]:
     ]
 
 
-def answered_lines(gate: Gate, answer: Answer, loop: str, *, driven: bool) -> list[str]:
-    """An answered question; if no process drives the loop, also the command that continues."""
-    step = [] if driven else [f"next       helmsman resume {shlex.quote(clean(loop))}"]
+def answered_lines(gate: Gate, answer: Answer, loop: str, to_continue: str) -> list[str]:
+    """An answered question, and what continues the loop; `to_continue` is empty if a process drives it."""
+    step = [f"next       {to_continue}"] if to_continue else []
     return [*gate_lines(gate, loop)[:2], answer_line(answer), *step]
 
 

@@ -20,7 +20,7 @@ from helmsman.config.layers import leaves
 from helmsman.errors import OperatorError
 from helmsman.records.gates import Gate, GateKind
 from tasks.repository.git import Repository, open_repository
-from tasks.repository.loop_context import loop_folder
+from tasks.repository.loop_context import group_folder, loop_folder
 from tasks.repository.state_ref import write_state
 from tasks.system.lock import exclusive_driver
 from tests.fakes.command_line import CommandLine, read_object
@@ -66,6 +66,19 @@ def test_an_answer_that_no_process_has_read_is_shown_instead_of_the_choices(
     show_status(repository.top, "asking", as_json=False)
     printed = capsys.readouterr().out.splitlines()
     assert printed[-2:] == ["answered   approve by Ada (command line)", "next       helmsman resume asking"]
+
+
+@pytest.mark.feature("H4")
+def test_after_an_answer_to_a_loop_of_a_group_the_command_of_the_group_is_named(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_state(repository, builders.state(loop="the-shop-2", gate=ASKED), over=None, record=None, subject="start")
+    group_folder(repository, "the-shop").root.mkdir(parents=True)
+    assert answer(repository.top, "the-shop-2", "approve", guidance="", by="Ada", as_json=False) == 0
+    show_status(repository.top, "the-shop-2", as_json=False)
+    printed = capsys.readouterr().out.splitlines()
+    again = "run the command that started group the-shop again; or only this loop: helmsman resume the-shop-2"
+    assert (printed[1], printed[-1]) == (f"No process drives the loop now. To continue: {again}", f"next       {again}")
 
 
 @pytest.mark.feature("H4")
