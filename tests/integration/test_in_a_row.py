@@ -170,6 +170,14 @@ def test_common_settings_apply_to_the_check_before_the_start(top: Path) -> None:
         parallel(top, in_a_row=True, yes=True, as_json=True, goals=["the first"], settings=settings)
 
 
+@pytest.mark.parametrize("chained", [True, False])
+def test_a_missing_merge_branch_is_refused_before_any_loop_starts(top: Path, *, chained: bool) -> None:
+    """Even before the agent's program is looked for."""
+    settings = ["merge.into=nowhere", f"claude.binary={top / 'no-agent'}"]
+    with pytest.raises(OperatorError, match="there is no branch nowhere"):
+        parallel(top, in_a_row=chained, yes=True, as_json=True, goals=["a", "b"], checks=["true"], settings=settings)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
