@@ -75,7 +75,7 @@ def chain(repo: Path, *, draft: bool = False, **options: Any) -> int:
 def parallel(repo: Path, *, yes: bool, as_json: bool, **options: Any) -> int:
     """Drive a group to its end. User errors are reported before anything starts."""
     repository = open_repository(repo)
-    require_consent(repository, yes=yes, as_json=as_json)
+    require_consent(repository, yes=yes, as_json=as_json, file=options.get("file"))
     group = open_group(parallel_request(repository, options), repository)
     for link in group.links:  # if one of them cannot start, none starts
         own = merge_tables(group.request.settings, link.settings)

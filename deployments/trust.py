@@ -21,15 +21,15 @@ T = TypeVar("T")
 COMMANDS = "Its checks and set-up are commands of its own, which run as you."
 
 
-def require_consent(repository: Repository, *, yes: bool, as_json: bool) -> bool:
+def require_consent(repository: Repository, *, yes: bool, as_json: bool, file: Path | None = None) -> bool:
     """Get consent for a repository's commands and the programs of its git configuration before anything runs.
 
-    Returns whether there is a terminal to ask. Raises OperatorError without consent.
+    `file` has checks too. Returns whether there is a terminal to ask. Raises OperatorError without consent.
     """
     ask = may_ask(repository, yes=yes, as_json=as_json)
     if not is_trusted(repository):
         if not yes:
-            refuse_untrusted(repository, ask=ask)
+            refuse_untrusted(repository, ask=ask, file=file)
             _require_yes(f"Do you trust {clean(str(repository.top))}? {COMMANDS} Asked once.")
         trust_commands(repository.consent_key)
     return ask
@@ -48,14 +48,15 @@ def is_trusted(repository: Repository) -> bool:
     return trust_of(repository.consent_key).commands
 
 
-def refuse_untrusted(repository: Repository, *, ask: bool) -> None:
+def refuse_untrusted(repository: Repository, *, ask: bool, file: Path | None = None) -> None:
     """Raise OperatorError if the repository is not trusted and there is no terminal to ask."""
     if not (ask or is_trusted(repository)):
+        places = f"{file} and `helmsman config`" if file else "`helmsman config`"
         raise OperatorError(
             "this repository's own commands are not trusted yet",
             expected="confirmation, once for each repository",
             found=str(repository.top),
-            remedy="look at what it runs, then `helmsman trust`, or give --yes",
+            remedy=f"look at what it runs ({places}), then `helmsman trust`, or give --yes",
         )
 
 

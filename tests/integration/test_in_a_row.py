@@ -170,6 +170,14 @@ def test_common_settings_apply_to_the_check_before_the_start(top: Path) -> None:
         parallel(top, in_a_row=True, yes=True, as_json=True, goals=["the first"], settings=settings)
 
 
+@pytest.mark.parametrize(
+    ("file", "where"), [(None, r"runs \(`helmsman config`\)"), (Path("shop.toml"), r"runs \(shop\.toml and `helmsman config`\)")]
+)
+def test_without_consent_the_refusal_names_where_the_checks_are(top: Path, file: Path | None, where: str) -> None:
+    with pytest.raises(OperatorError, match=f"not trusted yet(?s:.*){where}"):
+        parallel(top, in_a_row=True, yes=False, as_json=True, file=file)
+
+
 @pytest.mark.parametrize("chained", [True, False])
 def test_a_missing_merge_branch_is_refused_before_any_loop_starts(top: Path, *, chained: bool) -> None:
     """Even before the agent's program is looked for."""
