@@ -136,7 +136,8 @@ def _build_request(repository: Repository, options: Options) -> ParallelRequest:
     first = file_content.loops[0].goal if file_content.loops else f"plan {options.get('plan', '')}"
     name = options.get("name") or file_content.name or loop_id(first, f"{len(file_content.loops)}")[:LONGEST_CHAIN_ID].strip("-")
     if not is_loop_id(name) or len(name) > LONGEST_CHAIN_ID:
-        raise invalid_name("a group", LONGEST_CHAIN_ID, name)
+        in_file = [f"change `name` in {file}, or give --name"] if file_content.name == name else []
+        raise invalid_name("a group", LONGEST_CHAIN_ID, name, *in_file)
     return ParallelRequest(
         repository=str(repository.top),
         group=name,

@@ -191,7 +191,7 @@ def test_a_missing_merge_branch_is_refused_before_any_loop_starts(top: Path, *, 
     [
         ("[[loops]]\nchecks = ['true']\n", r"loops\.0\.goal"),
         ("not toml", "the group of loops cannot be read"),
-        (f'name = "No Name"\n{CHAIN}', "not a valid name for a group"),
+        (f'name = "No Name"\n{CHAIN}', r"not a valid name for a group(?s:.*)change `name` in .*\.toml, or give --name"),
     ],
 )
 def test_a_file_that_cannot_be_driven_is_refused_with_the_place(top: Path, text: str, told: str) -> None:
