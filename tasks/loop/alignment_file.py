@@ -30,7 +30,13 @@ def alignment_path(top: Path, file: str) -> Path:
 
 def read_text(path: Path) -> str | None:
     """The file's text; None without such a file. Raises OperatorError where it cannot be read."""
-    return read_whole(path, "a Markdown file") if os.path.lexists(path) else None
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:  # such as a name that is too long
+        raise OperatorError(f"{path} cannot be used", found=str(error.strerror), remedy="give another path") from error
+    return read_whole(path, "a Markdown file")
 
 
 def read_alignment(path: Path) -> Alignment | None:
