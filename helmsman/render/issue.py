@@ -105,7 +105,8 @@ def notification(concern: Escalation, state: LoopState) -> tuple[str, str]:
         status = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "continues"
         return title(concern), neutralise(f"Resolved: the loop {clean(concern.loop)} {status}.")
     ways = "helmsman answer" if concern.gate else "helmsman status"
-    text = f"The loop {clean(concern.loop)} {concern.heading}. {clean(concern.why)[:1000]}\n\n{ways} {clean(concern.loop)}"
+    heading = concern.heading if concern.heading.endswith("?") else f"{concern.heading}."
+    text = f"The loop {clean(concern.loop)} {heading} {clean(concern.why)[:1000]}\n\n{ways} {clean(concern.loop)}"
     return title(concern), neutralise(text)
 
 

@@ -212,6 +212,12 @@ def body_of(loop: LoopState) -> str:
     return issue_body(open_concerns(loop)[0], evidence(loop, "/tmp/tree"), answers=True)
 
 
+def test_a_heading_that_asks_ends_with_its_question_mark_alone() -> None:
+    loop = state(gate=gate(GateKind.MERGE))
+    assert "The loop `mend-it` asks: Verified: merge it?\n" in body_of(loop)
+    assert notification(open_concerns(loop)[0], loop)[1].startswith("The loop mend-it asks: Verified: merge it? And now?\n")
+
+
 def test_an_issue_tells_what_happened_what_can_be_done_and_what_was_seen() -> None:
     loop = state(gate=gate(GateKind.BUDGET, deadline=NOW + 72 * HOUR), config={"goal": "mend the parser", "checks": ["pytest"]})
     body = body_of(loop)
