@@ -198,6 +198,8 @@ def _earlier_answer_reply(answer: Answer) -> str:
 def _store_words(issue: _IssueLoop, message: str) -> None:
     if not message:
         raise OperatorError("the message is empty", expected="text after the command, or below it")
+    if issue.state.outcome is Outcome.COMPLETED and issue.state.gate is not None:
+        raise OperatorError("the loop waits for an answer", expected="one of its choices")
     if issue.state.outcome is Outcome.COMPLETED:
         raise OperatorError("the loop has ended", remedy="open another issue for remaining work")
     answers.store_message(issue.folder.words, issue.state.uid, issue.event.comment, message)

@@ -315,6 +315,15 @@ def test_a_completed_loop_without_a_result_is_resumed(served: ServedRepository, 
     assert isinstance(handle_issue_event(comment_event(served, api, "/helmsman tell More", 5), NOW), Ignored)
 
 
+@ONE_KIND
+def test_a_message_to_verified_work_that_waits_for_an_answer_is_told_to_answer(served: ServedRepository, api: TrackerApi) -> None:
+    gate = GATE.model_copy(update={"kind": GateKind.MERGE})
+    changed(served, completed(served, started(served, api)), gate=gate)
+    assert isinstance(handle_issue_event(comment_event(served, api, "/helmsman tell More", 5), NOW), Ignored)
+    assert "the loop waits for an answer; expected: one of its choices" in comments(api)[-1]
+    assert "the loop has ended" not in comments(api)[-1]
+
+
 # --- what starts no loop ------------------------------------------------------------------------------------------
 
 
