@@ -77,7 +77,7 @@ def confirmation(answer: Answer, gate: Gate) -> str:
     parts = [f"Understood as **{answer.choice}**: {gate.choices[answer.choice]}"]
     changed = ", ".join(f"{key}={value}" for key, value in dotted_pairs(answer.settings))
     parts += [f"Changed: {code(changed)}"] if changed else []
-    parts += ["The text goes to the next iteration."] if answer.guidance.strip() else []
+    parts += ["The text goes to the next iteration, if there is one."] if answer.guidance.strip() else []
     return "\n\n".join(parts)
 
 
