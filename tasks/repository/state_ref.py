@@ -173,7 +173,8 @@ def unverified_error(repository: Repository, shown: ShownState) -> Unverified | 
         return None
     remedy = f"inspect it (git show {ref}:state.json)"
     if shown.forged and (tip := known_tip(repository, loop)) is not None:
-        remedy = f"restore the last state that this machine knows: git update-ref {ref} {tip.commit}; or {remedy}"
+        restoring = f"restore the last state that this machine knows: git update-ref {ref} {tip.commit}"
+        remedy = f"{restoring}; or, if another machine ran the loop, {remedy}"
     return Unverified(
         f"the state of loop {loop} is not verified, so it is not used",
         expected=f"a state that Helmsman signed, with this machine's key or that of {VARIABLE}",
