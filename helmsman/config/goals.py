@@ -210,8 +210,8 @@ class ProofConfig(Section):
     """What is examined besides the checks when the agent claims completion."""
 
     neighbours: bool = True
-    """Call changed Python, JavaScript and Go functions again with inputs other than those of their tests. If all of these return
-    nothing, an error or one constant, the judge, else a person, is asked whether the answers are hard-coded."""
+    """Call changed Python, JavaScript, TypeScript and Go functions again with inputs other than those of their tests. If all of
+    these return nothing, an error or one constant, the judge, else a person, is asked whether the answers are hard-coded."""
     probes: OperatorKey[int] = Field(default=0, ge=0, le=20)
     """Test cases that an independent model writes at a claim of completion, from the goal, the public interface and the start's
     tests, without the new source. The judge's model reviews a failing case; a correct one blocks, and the agent gets a

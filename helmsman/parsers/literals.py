@@ -1,4 +1,4 @@
-"""Evaluation of literals in Python, JavaScript and Go: in place, by the name they are assigned to, or from a table of cases.
+"""Evaluation of literals in Python, JavaScript and Go: in place, or by the name they are assigned to.
 
 One table of node types serves all three grammars: a type that two of them share means the same in both.
 """
@@ -6,7 +6,7 @@ One table of node types serves all three grammars: a type that two of them share
 import ast
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
@@ -28,19 +28,18 @@ class Word(Enum):
     NAN = "NaN"
 
 
-BLOCKS = frozenset(["program", "statement_block", "statement_list", "module", "block"])
+BLOCKS = frozenset(["program", "statement_block", "statement_list", "module", "block", "source_file"])
 """Nodes whose children run one after the other."""
 DECLARATORS = {
-    "variable_declarator": ("name", "value"),
-    "short_var_declaration": ("left", "right"),
-    "assignment": ("left", "right"),
+    **dict.fromkeys(("variable_declarator", "var_spec", "const_spec"), ("name", "value")),
+    **dict.fromkeys(("short_var_declaration", "assignment"), ("left", "right")),
 }
-"""Nodes that assign a value to a name, with the fields of both."""
-MOST_ROWS = 500
+"""Nodes that assign values to names, with the fields of both."""
+_GO_ZEROS = {"string": "", "bool": False, **dict.fromkeys(("int", "int64", "uint", "float64", "byte", "rune"), 0)}
+_GO_TYPES_WITH_NIL = frozenset(["slice_type", "map_type", "pointer_type", "interface_type", "function_type"])
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "v": "\v", "0": "\0", "\n": ""}
 _LARGEST, _LARGEST_FLOAT = 2**53, 1e300  # above the first, JavaScript's numbers are inexact; JSON has no infinity
 _SURROGATES = range(0xD800, 0xE000)  # halves of characters
-_SEQUENCE_PATTERNS = frozenset(["array_pattern", "pattern_list", "tuple_pattern", "expression_list"])
 _DEEPEST = 20  # maximum chain of names, and nesting of literals
 
 
@@ -61,156 +60,25 @@ def descendants(node: "Node", *kinds: str) -> Iterator["Node"]:
         pending += child.named_children
 
 
-def _parts(node: "Node") -> list["Node"]:
+def parts_of(node: "Node") -> list["Node"]:
     return [child for child in node.named_children if child.type != "comment"]
+
+
+def assigned_pairs(declarator: "Node") -> Iterator[tuple["Node", "Node"]]:
+    """Yield names with what a declarator assigns to them: `a, b := 1, f()`. One value for several names goes to the first."""
+    name, value = (declarator.child_by_field_name(field) for field in DECLARATORS[declarator.type])
+    if name and value:
+        yield from zip(_listed(name), _listed(value), strict=False)
+
+
+def _listed(node: "Node") -> Sequence["Node"]:
+    return node.named_children if node.type == "expression_list" else [node]
 
 
 def value_of(node: "Node", env: Env, depth: int = 0) -> Any:
     """Return a literal's value. Raises NoLiteral."""
     read = _READERS.get(node.type)
     return read(node, env, depth + 1) if read and depth <= _DEEPEST else raise_unknown(node)
-
-
-def rows_around(node: "Node") -> Sequence[Env]:
-    """Return the values of names in each turn of the loops and tables around a node; empty if unknown."""
-    ancestors, parent = list["Node"](), node.parent
-    while parent is not None:
-        ancestors.append(parent)
-        parent = parent.parent
-    rows = [Env()]
-    for ancestor in reversed(ancestors):
-        if bind := _BINDERS.get(ancestor.type):
-            rows = [{**env, **row} for env in rows for row in bind(ancestor, env)][:MOST_ROWS]
-    return rows
-
-
-# --- tables of cases ------------------------------------------------------------------------------------------------
-
-
-def _bind_loop_target(node: "Node", env: Env) -> Iterator[Env]:
-    """Yield the names bound by a loop over a table (in Go, over pairs of key and row); other loops bind none that is known."""
-    clause = next((child for child in node.named_children if child.type == "range_clause"), node)
-    left, right = clause.child_by_field_name("left"), clause.child_by_field_name("right")
-    if left is None or right is None:
-        yield {}
-        return
-    with suppress(NoLiteral):
-        for row in _elements(value_of(right, env)) if clause is node else _go_range_pairs(right, env):
-            yield dict(_match_pattern(left, row))
-
-
-def _bind_callback(node: "Node", env: Env) -> Iterator[Env]:
-    """Yield the names bound by a JavaScript callback of `forEach`, or of `each`, which spreads a row over its parameters."""
-    call = node.parent.parent if node.parent else None
-    callee = call.child_by_field_name("function") if call and call.type == "call_expression" else None
-    params = node.child_by_field_name("parameters") or node.child_by_field_name("parameter")
-    names = params.named_children if params and params.type == "formal_parameters" else [params] if params else []
-    each = callee.child_by_field_name("arguments") if callee and callee.type == "call_expression" else None
-    if callee and callee.type == "member_expression" and text_of(callee.child_by_field_name("property")) == "forEach":
-        table, names, each = callee.child_by_field_name("object"), names[:1], None
-    elif callee and each and each.named_children and text_of(callee.child_by_field_name("function")).endswith(".each"):
-        table = each.named_children[0]
-    else:
-        table = None
-    if table is None:
-        yield {}
-        return
-    with suppress(NoLiteral):
-        for row in _elements(value_of(table, env)):
-            values = cast("list[Any]", row) if each and isinstance(row, list) else [row]
-            pairs = zip(names, values, strict=False)
-            yield {name: value for pattern, part in pairs for name, value in _match_pattern(pattern, part)}
-
-
-def _bind_parametrized(node: "Node", env: Env) -> Iterator[Env]:
-    """Yield the arguments of a Python function under `parametrize`; unknown under two of these or another decorator."""
-    calls = [child.named_children[0] for child in node.named_children if child.type == "decorator"]
-    marks = [call for call in calls if text_of(call.child_by_field_name("function")).endswith("parametrize")]
-    others = [call for call in calls if call not in marks and not text_of(call).startswith("pytest.mark.")]
-    if not marks and not others:
-        yield {}
-    if len(marks) != 1 or others:
-        return
-    arguments = marks[0].child_by_field_name("arguments")
-    with suppress(NoLiteral, ValueError):
-        argnames, rows, *_ = arguments.named_children if arguments else []
-        names = value_of(argnames, env)
-        names = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
-        for row in _rows_of_mark(rows, env):
-            with suppress(ValueError):  # rows of another length
-                yield {names[0]: row} if len(names) == 1 else dict(zip(names, row, strict=True))
-
-
-def _rows_of_mark(rows: "Node", env: Env) -> Iterator[Any]:
-    """Yield the rows, which may be `pytest.param(…)`; skip those that are not literals."""
-    if rows.type not in {"list", "tuple"}:
-        yield from _elements(value_of(rows, env))
-        return
-    for row in rows.named_children:
-        with suppress(NoLiteral):
-            if row.type != "call":
-                yield value_of(row, env)
-            elif arguments := row.child_by_field_name("arguments"):
-                values = [value_of(argument, env) for argument in arguments.named_children if argument.type != "keyword_argument"]
-                yield values[0] if len(values) == 1 else values
-
-
-def _go_range_pairs(node: "Node", env: Env) -> list[tuple[Any, Any]]:
-    """Return keys and rows of a map, or of a slice, whose elements may be structs."""
-    literal = find_declared_value(node) if node.type == "identifier" else node
-    kind = literal.child_by_field_name("type") if literal and literal.type == "composite_literal" else None
-    body = literal.child_by_field_name("body") if literal else None
-    if kind is None or body is None:
-        return raise_unknown(node)
-    if kind.type == "map_type":
-        return [
-            (value_of(key, env), value_of(value, env)) for key, value in (pair.named_children for pair in body.named_children)
-        ]
-    fields = [text_of(child.child_by_field_name("name")) for child in descendants(kind, "field_declaration")]
-    return list(enumerate(_struct_values(row, fields, env) if fields else value_of(row, env) for row in _parts(body)))
-
-
-def _struct_values(element: "Node", fields: Sequence[str], env: Env) -> Env:
-    """Return values by field; those that are not literals are left out."""
-    body = element.named_children[0] if element.type == "literal_element" else element
-    values = _parts(body)
-    keyed = [(text_of(child.named_children[0]), child.named_children[1]) for child in values if child.type == "keyed_element"]
-    fields_by_name = Env()
-    for name, value in keyed or list(zip(fields, values, strict=False)):
-        with suppress(NoLiteral):
-            fields_by_name[name] = value_of(value, env)
-    return fields_by_name
-
-
-def _match_pattern(pattern: "Node", value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names in a pattern with their values. Raises NoLiteral."""
-    if pattern.type in {"identifier", "shorthand_property_identifier_pattern"}:
-        yield text_of(pattern), value
-    elif pattern.type in _SEQUENCE_PATTERNS and isinstance(value, list | tuple):
-        for inner, part in zip(pattern.named_children, _elements(value), strict=False):
-            yield from _match_pattern(inner, part)
-    elif pattern.type == "object_pattern" and isinstance(value, dict):
-        for inner in pattern.named_children:
-            key = text_of(inner.child_by_field_name("key") or inner)
-            yield from _match_pattern(inner.child_by_field_name("value") or inner, cast("Env", value).get(key, Word.UNDEFINED))
-    else:
-        raise_unknown(pattern)
-
-
-def _elements(value: Any) -> list[Any]:
-    return list(cast("Iterable[Any]", value)) if isinstance(value, list | tuple | set | dict | str) else []
-
-
-_BINDERS: Mapping[str, Callable[["Node", Env], Iterator[Env]]] = {
-    "for_in_statement": _bind_loop_target,
-    "for_statement": _bind_loop_target,
-    "arrow_function": _bind_callback,
-    "function_expression": _bind_callback,
-    "decorated_definition": _bind_parametrized,
-}
-
-
-# --- literals -------------------------------------------------------------------------------------------------------
 
 
 def _read_number(node: "Node", _env: Env, _depth: int) -> int | float:
@@ -254,15 +122,16 @@ def find_declared_value(name: "Node") -> "Node | None":
     node = name
     while (parent := node.parent) is not None:
         matching = [
-            child
-            for statement in (parent.named_children if parent.type in BLOCKS else ())
+            value
+            for statement in (parent.named_children if parent.type in BLOCKS or parent.type == "if_statement" else ())
             if statement.start_byte < node.start_byte
             for child in (statement, *statement.named_children)
-            if child.type in DECLARATORS and text_of(child.child_by_field_name(DECLARATORS[child.type][0])) == text_of(name)
+            if child.type in DECLARATORS
+            for assigned, value in assigned_pairs(child)
+            if text_of(assigned) == text_of(name)
         ]
         if matching:
-            value = matching[-1].child_by_field_name(DECLARATORS[matching[-1].type][1])
-            return value.named_children[0] if value and value.type == "expression_list" else value
+            return matching[-1]
         node = parent
     return None
 
@@ -283,11 +152,66 @@ def _read_negative(node: "Node", env: Env, depth: int) -> Any:
     return -_read_number(inner, env, depth) if inner.type in {"number", "int_literal", "float_literal"} else raise_unknown(node)
 
 
-def _read_go_field(node: "Node", env: Env, _depth: int) -> Any:
-    """Evaluate a field of a row in Go."""
-    head, _, field = text_of(node).partition(".")
-    row = env.get(head)
-    return cast("Env", row)[field] if isinstance(row, dict) and field in row else raise_unknown(node)
+def _read_go_field(node: "Node", env: Env, depth: int) -> Any:
+    """Evaluate a field of a struct in Go."""
+    operand, field = node.child_by_field_name("operand"), text_of(node.child_by_field_name("field"))
+    struct = value_of(operand, env, depth) if operand else None
+    return cast("Env", struct)[field] if isinstance(struct, dict) and field in struct else raise_unknown(node)
+
+
+def _read_go_composite(node: "Node", env: Env, depth: int) -> Any:
+    kind, body = node.child_by_field_name("type"), node.child_by_field_name("body")
+    return _go_typed(body, kind, env, depth) if kind and body else raise_unknown(node)
+
+
+def _go_typed(node: "Node", kind: "Node", env: Env, depth: int) -> Any:
+    """Evaluate a Go literal, whose type may be left out as that of an element. A struct is a dictionary of its known fields."""
+    if node.type == "literal_element":
+        node = node.named_children[0]
+    if node.type != "literal_value":
+        return value_of(node, env, depth)
+    if depth > _DEEPEST:
+        return raise_unknown(node)
+    kind = _go_definition(kind)
+    elements, pairs = parts_of(node), [child.named_children for child in node.named_children if child.type == "keyed_element"]
+    if kind.type == "map_type":
+        key, value = kind.child_by_field_name("key") or kind, kind.child_by_field_name("value") or kind
+        return {_go_typed(one, key, env, depth + 1): _go_typed(other, value, env, depth + 1) for one, other in pairs}
+    if element := kind.child_by_field_name("element"):
+        return [_go_typed(one, element, env, depth + 1) for one in elements] if not pairs else raise_unknown(node)
+    fields = {
+        text_of(name): type_
+        for declared in descendants(kind, "field_declaration")
+        if (type_ := declared.child_by_field_name("type"))
+        for name in declared.children_by_field_name("name")
+    }
+    if not fields and len(pairs) != len(elements):
+        return raise_unknown(node)
+    struct = {name: zero for name, one in fields.items() for zero in _go_zero(one)}
+    for name, value in [(text_of(one), two) for one, two in pairs] or list(zip(fields, elements, strict=False)):
+        struct.pop(name, None)
+        with suppress(NoLiteral):
+            struct[name] = _go_typed(value, fields.get(name, kind), env, depth + 1)
+    return struct
+
+
+def _go_definition(kind: "Node") -> "Node":
+    """Return the definition of a type that is named, or pointed to, if this file has it."""
+    if kind.type == "pointer_type":
+        return _go_definition(kind.named_children[0])
+    root = kind
+    while root.parent is not None:
+        root = root.parent
+    named = descendants(root, "type_spec") if kind.type == "type_identifier" else ()
+    specs = (spec for spec in named if text_of(spec.child_by_field_name("name")) == text_of(kind))
+    return next((definition for spec in specs if (definition := spec.child_by_field_name("type"))), kind)
+
+
+def _go_zero(kind: "Node") -> Sequence[Any]:
+    """Return the value of a field that is left out, if it is known."""
+    if kind.type in _GO_TYPES_WITH_NIL or text_of(kind) == "error":
+        return (None,)
+    return (_GO_ZEROS[text_of(kind)],) if text_of(kind) in _GO_ZEROS else ()
 
 
 def _read_json(node: "Node", _env: Env, _depth: int) -> Any:
@@ -328,7 +252,8 @@ _READERS: Mapping[str, Callable[["Node", Env, int], Any]] = {
     "raw_string_literal": lambda node, _env, _depth: text_of(node).strip("`"),
     "identifier": _read_identifier,
     "selector_expression": _read_go_field,
-    "array": lambda node, env, depth: [value_of(part, env, depth) for part in _parts(node)],
-    "object": lambda node, env, depth: dict(_read_pair(part, env, depth) for part in _parts(node)),
+    "composite_literal": _read_go_composite,
+    "array": lambda node, env, depth: [value_of(part, env, depth) for part in parts_of(node)],
+    "object": lambda node, env, depth: dict(_read_pair(part, env, depth) for part in parts_of(node)),
     "unary_expression": _read_negative,
 }

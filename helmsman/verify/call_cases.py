@@ -10,7 +10,8 @@ from enum import Enum
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from helmsman.parsers.literals import BLOCKS, DECLARATORS, Env, NoLiteral, descendants, rows_around, text_of, value_of
+from helmsman.parsers.case_rows import rows_around
+from helmsman.parsers.literals import BLOCKS, DECLARATORS, Env, NoLiteral, assigned_pairs, descendants, text_of, value_of
 from helmsman.parsers.source import query_matches
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 MOST_CASES = 500  # per file
 LONGEST_LITERAL = 40  # maximum characters of a literal that may be a table key rather than prose
 _TABLES = frozenset({"dictionary", "list", "tuple", "set", "object", "array", "literal_value"})
+_WRAPPERS = {1, "expression_list"}  # number of children, or type, of nodes between a call and its declaration
 _WITHIN_TABLES = _TABLES | {"pair", "string", "keyed_element", "literal_element", "unary_operator", "parenthesized_expression"}
 ANY = object()  # expected value of a call whose result no test compares with a literal
 
@@ -78,12 +80,18 @@ Found = Sequence[Mapping[str, "list[Node]"]]  # matches of a language's query
 Resolve = Callable[[str], Function | None]  # finds the function for a dotted name; None if it is not to be called
 
 
+class Program(NamedTuple):
+    """A program that makes calls."""
+
+    target: str  # what the interpreter gets: a path within the checkout
+    files: Texts
+
+
 class Language(NamedTuple):
     """How to find test cases in a language, and how to repeat their calls in a program."""
 
     name: str
     query: str
-    file: str  # path of the program within the checkout
     tests: tuple[str, ...]  # suffixes of its test files
     is_source: Callable[[str], bool]
     resolve: Callable[[Found, str, Collection[str]], Resolve]
@@ -91,8 +99,8 @@ class Language(NamedTuple):
     cases: Callable[[Texts, Texts, Collection[str]], list[Case]]
     """Returns cases of functions that changed sources define, given tests, changed sources, and the paths of all files."""
     interpreter: Callable[[Sequence[str]], str]  # returns shell words, given the commands of the checks
-    script: Callable[[Sequence[Calls], Sequence[str], str], str]
-    """Returns the program, given calls, paths of tests, and the prefix of the line with the answers."""
+    program: Callable[[Sequence[Calls], Texts, str], Program]
+    """Takes calls, tests, and the prefix of the line with the answers."""
     prepares: "Pattern[str]"  # setup for all tests of a file, which their calls may need
     harmless: "Callable[[Node, Function], bool | None]" = lambda _statement, _function: True
     """Whether a statement before the call creates no state; None if that depends on the functions that it calls."""
@@ -207,20 +215,17 @@ def _start(call: _Call) -> int:
 
 
 def _uses_of_result(call: "Node") -> Iterator["Node"]:
-    """Yield the uses of the only name that a call is assigned to, further down in the same block."""
+    """Yield the uses of the name that a call is assigned to, further down in the same block."""
     declaration = call.parent
-    while declaration is not None and declaration.type not in DECLARATORS and declaration.named_child_count == 1:
+    while declaration and declaration.type not in DECLARATORS and {declaration.named_child_count, declaration.type} & _WRAPPERS:
         declaration = declaration.parent
-    name = (
-        declaration.child_by_field_name(DECLARATORS[declaration.type][0])
-        if declaration and declaration.type in DECLARATORS
-        else None
-    )
+    pairs = assigned_pairs(declaration) if declaration and declaration.type in DECLARATORS else ()
+    name = next((text_of(name) for name, value in pairs if value.start_byte <= call.start_byte < value.end_byte), "")
     block = declaration.parent if declaration else None
     block = block.parent if block and block.type.endswith("declaration") else block
     for statement in block.named_children if block and name else ():
         if statement.start_byte >= call.end_byte:
-            yield from (use for use in descendants(statement, "identifier") if text_of(use) == text_of(name))
+            yield from (use for use in descendants(statement, "identifier") if text_of(use) == name)
 
 
 def _unparenthesized(node: "Node") -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib import resources
 from posixpath import basename, dirname, join, normpath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from helmsman.parsers.literals import Env, Word, text_of
 from helmsman.verify.call_cases import (
@@ -16,6 +16,7 @@ from helmsman.verify.call_cases import (
     Found,
     Function,
     Language,
+    Program,
     Resolve,
     Texts,
     defined_functions,
@@ -111,13 +112,14 @@ def _python_interpreter(commands: Sequence[str]) -> str:
     }[match.lastgroup or ""]
 
 
-def _python_script(batch: Sequence[Calls], tests: Sequence[str], mark: str) -> str:
+def _python_program(batch: Sequence[Calls], tests: Texts, mark: str) -> Program:
     """Return the program; it can import from the root, then the folders above the tests, each with its `src`."""
     parts = [path.split("/") for path in tests]
     folders = sorted({"/".join(one[:depth]) for one in parts for depth in range(len(one))}, key=lambda one: (len(one), one))
     paths = [path for folder in folders for path in (folder or ".", f"{folder}/src".lstrip("/"))]
     requests = [(*one.function, [(case.args, case.kwargs, case.expected) for case in one.own], [*one.near]) for one in batch]
-    return f"mark = {mark!r}\npaths = {paths!r}\nasked = {requests!r}\n{_load_program('python_calls.py.txt')}"
+    text = f"mark = {mark!r}\npaths = {paths!r}\nasked = {requests!r}\n{_load_program('python_calls.py.txt')}"
+    return Program(".helmsman-calls.py", {".helmsman-calls.py": text})
 
 
 def _resolve_python(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
@@ -127,13 +129,12 @@ def _resolve_python(found: Found, _path: str, _paths: Collection[str]) -> Resolv
 PYTHON = Language(
     name="Python",
     query="python_calls",
-    file=".helmsman-calls.py",
     tests=(".py",),
     is_source=is_python_source,
     resolve=_resolve_python,
     cases=_python_cases,
     interpreter=_python_interpreter,
-    script=_python_script,
+    program=_python_program,
     prepares=re.compile("autouse"),
     possible=_is_unconditional,
     compared_only=True,
@@ -141,7 +142,8 @@ PYTHON = Language(
 
 # --- JavaScript -----------------------------------------------------------------------------------------------------
 
-_SUFFIXES = ".js", ".mjs", ".cjs"  # of files that node runs without a build
+_SUFFIXES = ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"
+"""Files that node runs without a build; those of TypeScript since 22.18, if they need no more than their types removed."""
 _ENDS = ("", *_SUFFIXES, *(f"/index{suffix}" for suffix in _SUFFIXES))
 _RUNNERS = re.compile(r"[\"']|(?:x?(?:test|it|describe)|suite|context|specify)\b")
 _ASSERTING = re.compile(r"(?:assert|expect|equal|strictEqual|deepEqual|deepStrictEqual|t)\b")
@@ -152,13 +154,14 @@ _HARMLESS = frozenset([
 
 
 def _is_javascript(path: str) -> bool:
-    return path.endswith(_SUFFIXES) and ".config." not in path
+    return path.endswith(_SUFFIXES) and ".config." not in path and not path.endswith((".d.ts", ".d.mts", ".d.cts"))
 
 
 def _javascript_file(paths: Collection[str], test: str, specifier: str) -> str:
     """Return the file that a relative import refers to; empty if there is none."""
     base = normpath(join(dirname(test), specifier)) if specifier.startswith(".") else ""
-    return next((f"{base}{end}" for end in _ENDS if base and f"{base}{end}" in paths and _is_javascript(f"{base}{end}")), "")
+    candidates = [*(f"{base}{end}" for end in _ENDS), re.sub(r"\.([mc]?)js$", r".\1ts", base)]  # TypeScript may import by output
+    return next((path for path in candidates if base and path in paths and _is_javascript(path)), "")
 
 
 def _is_harmless_in_javascript(statement: "Node", _function: Function) -> bool | None:
@@ -180,13 +183,14 @@ def _encode_word(value: object) -> str:
     return value.value if isinstance(value, Word) else "ANY"
 
 
-def _javascript_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str) -> str:
+def _javascript_program(batch: Sequence[Calls], _tests: Texts, mark: str) -> Program:
     requests: list[Mapping[str, Any]] = []
     for calls in batch:
         own, near = [[case.args, case.expected] for case in calls.own], [args for args, _ in calls.near]
         requests.append({**calls.function._asdict(), "own": own, "near": near})
-    text = json.dumps(requests, default=lambda word: {mark: _encode_word(word)})
-    return f"const mark = {json.dumps(mark)};\nconst asked = {json.dumps(text)};\n{_load_program('javascript_calls.mjs')}"
+    asked = json.dumps(json.dumps(requests, default=lambda word: {mark: _encode_word(word)}))
+    text = f"const mark = {json.dumps(mark)};\nconst asked = {asked};\n{_load_program('javascript_calls.mjs')}"
+    return Program(".helmsman-calls.mjs", {".helmsman-calls.mjs": text})
 
 
 def _resolve_javascript(found: Found, path: str, paths: Collection[str]) -> Resolve:
@@ -194,15 +198,14 @@ def _resolve_javascript(found: Found, path: str, paths: Collection[str]) -> Reso
 
 
 JAVASCRIPT = Language(
-    name="JavaScript",
+    name="JavaScript, TypeScript",
     query="javascript_calls",
-    file=".helmsman-calls.mjs",
-    tests=(*_SUFFIXES, ".jsx", ".ts", ".tsx", ".mts", ".cts"),
+    tests=(*_SUFFIXES, ".jsx", ".tsx"),
     is_source=_is_javascript,
     resolve=_resolve_javascript,
     cases=_javascript_cases,
     interpreter=partial(_first_program, re.compile(r"(?:[\w./-]*/)?node(?=\s)"), "", "node"),
-    script=_javascript_script,
+    program=_javascript_program,
     prepares=re.compile(
         r"\b(?:before|beforeEach|beforeAll|setup)\s*\(|\b(?:jest|vi|sinon|td|mock)\.(?!fn\b|config)"
         r"|\bprocess\.env\b|\buseFakeTimers\b"
@@ -214,60 +217,91 @@ JAVASCRIPT = Language(
 # --- Go -------------------------------------------------------------------------------------------------------------
 
 _MODULE = re.compile(r"(?m)^module\s+(\S+)")
-_EXPORTED_CALL = re.compile(r"\b([A-Z]\w*)\(")
+_PACKAGE = re.compile(r"(?m)^package\s+(\w+?)(?:_test)?\s*$")
+_GO_BUILTIN = frozenset([
+    "append", "bool", "byte", "cap", "copy", "delete", "float64", "int", "int64", "len", "make", "max", "min", "new", "panic",
+    "print", "println", "rune", "string",
+])  # fmt: skip
+_GO_HARMLESS = frozenset([
+    "package_clause", "import_declaration", "function_declaration", "method_declaration", "type_declaration", "comment",
+])  # fmt: skip
 
 
 def _resolve_go(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
-    """Resolve exported functions of the package that a test belongs to, with or without the package name."""
+    """Resolve functions of the package that a test belongs to, with or without the package name."""
     package = next((text_of(match["package"][0]) for match in found if "package" in match), "").removesuffix("_test")
 
     def resolve(path: str) -> Function | None:
         head, _, name = path.rpartition(".")
-        return Function("", name) if head in {"", package} and name[:1].isupper() else None
+        return Function("", name) if head in {"", package} and name not in _GO_BUILTIN else None
 
     return resolve
 
 
-def _is_harmless_in_go(statement: "Node", function: Function) -> bool:
+def _is_harmless_in_go(statement: "Node", _function: Function) -> bool | None:
     if statement.type == "expression_statement":
         return re.match(r"(?:t|assert|require|is|cmp)\.", text_of(statement)) is not None
-    return not (statement.type.endswith("declaration") and set(_EXPORTED_CALL.findall(text_of(statement))) - {function.name})
+    return statement.type in _GO_HARMLESS or None
 
 
 def _go_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
-    """Return the cases of functions in packages that a program can import."""
-    module = _MODULE.search(tests.get("go.mod", ""))
-    if module is None:
+    """Return the cases of functions; their module is the folder of their package."""
+    if _MODULE.search(tests.get("go.mod", "")) is None:
         return []
-    libraries = {path: text for path, text in sources.items() if not re.search(r"(?m)^package main\b", text)}
-    names = {(dirname(path), name) for path, text in libraries.items() for name in defined_functions(GO, path, text)}
+    names = {Function(dirname(path), name) for path, text in sources.items() for name in defined_functions(GO, path, text)}
     own = {path: text for path, text in tests.items() if path in paths and path.endswith("_test.go")}
     cases = ((dirname(path), case) for path, text in own.items() for case in extract_cases(GO, path, text))
-    matching = [(folder, case) for folder, case in cases if (folder, case.function.name) in names]
-    return [
-        case._replace(function=Function(f"{module[1]}/{folder}".rstrip("/"), case.function.name)) for folder, case in matching
-    ]
+    found = [case._replace(function=Function(folder, case.function.name)) for folder, case in cases]
+    return [case for case in found if case.function in names]
 
 
 def _go_literal(value: Any) -> str:
     return "nil" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def _go_script(batch: Sequence[Calls], _tests: Sequence[str], mark: str) -> str:
-    packages = list(dict.fromkeys(calls.function.module for calls in batch))
-    imports = "\n".join(f"\tp{at} {json.dumps(module)}" for at, module in enumerate(packages))
-    asked = ""
+def _go_expression(value: Any) -> str:
+    """Format a value as an expression of Go without its type; the program converts it to that of the parameter."""
+    if isinstance(value, list):
+        return f"list{{{', '.join(map(_go_expression, cast('list[Any]', value)))}}}"
+    if isinstance(value, dict):
+        pairs = (f"{_go_expression(key)}: {_go_expression(one)}" for key, one in cast("dict[Any, Any]", value).items())
+        return f"table{{{', '.join(pairs)}}}"
+    return _go_literal(value)
+
+
+def _go_program(batch: Sequence[Calls], tests: Texts, mark: str) -> Program:
+    """Return a package that makes the calls, and a file in each package of the functions, which may be private, to register them.
+
+    The program to run is that of the functions themselves or, if they are in libraries, one that imports these.
+    """
+    (module, *_) = _MODULE.findall(tests["go.mod"])
+    named = {dirname(path): match[1] for path, text in tests.items() if (match := _PACKAGE.search(text))}
+    folders = dict.fromkeys(calls.function.module for calls in batch)
+    entry = next((folder for folder in folders if named[folder] == "main"), "helmsman-calls/run")
+    libraries = [f'import _ "{join(module, folder).rstrip("/")}"' for folder in folders if named[folder] != "main"]
+    files = {"helmsman-calls/calls.go": _go_questions(batch, mark)}
+    for folder in {**folders, entry: None}:
+        register = [
+            f"helmsman.Register({at}, {one.function.name})" for at, one in enumerate(batch) if one.function.module == folder
+        ]
+        lines = [f"package {named.get(folder, 'main')}", f'import helmsman "{module}/helmsman-calls"']
+        lines += [*libraries, "func main() {}"] if folder not in folders else libraries if folder == entry else []
+        lines += ["func init() {", *register, *(["helmsman.Answer()"] if folder == entry else []), "}"]
+        files[join(folder, "zz_helmsman_calls.go")] = "\n".join(lines) + "\n"  # its init runs last
+    return Program(f"./{entry}", files)
+
+
+def _go_questions(batch: Sequence[Calls], mark: str) -> str:
+    lines: list[str] = []
     for calls in batch:
-        name, own, near = f"p{packages.index(calls.function.module)}.{calls.function.name}", "", ""
-        for case in calls.own:
-            call = f"{name}({', '.join(map(_go_literal, case.args))})"
-            right = "nil" if case.expected is ANY else f"func() bool {{ return {call} == {_go_literal(case.expected)} }}"
-            own += f"\t\t\t{{func() any {{ return {call} }}, {right}}},\n"
-        for args, _ in calls.near:
-            near += f"\t\t\tfunc() any {{ return {name}({', '.join(map(_go_literal, args))}) }},\n"
-        asked += f"\t\t{{[]own{{\n{own}\t\t}}, []func() any{{\n{near}\t\t}}}},\n"
-    program = _load_program("go_calls.go.txt").replace("// IMPORTS", imports).replace("// ASKED", asked)
-    return program.replace('"MARK"', json.dumps(mark))
+        own = (
+            f"{{{_go_expression([*case.args])}, {_go_expression(None if case.expected is ANY else case.expected)}, "
+            f"{json.dumps(case.expected is ANY)}}}, "
+            for case in calls.own
+        )
+        near = (f"{_go_expression([*args])}, " for args, _ in calls.near)
+        lines.append(f"\t{{[]own{{{''.join(own)}}}, []list{{{''.join(near)}}}}},\n")
+    return _load_program("go_calls.go.txt").replace("// QUESTIONS\n", "".join(lines)).replace('"MARK"', json.dumps(mark))
 
 
 def _is_go(path: str) -> bool:
@@ -277,13 +311,12 @@ def _is_go(path: str) -> bool:
 GO = Language(
     name="Go",
     query="go_calls",
-    file="helmsman-calls/main.go",
     tests=("_test.go",),
     is_source=_is_go,
     resolve=_resolve_go,
     cases=_go_cases,
     interpreter=partial(_first_program, re.compile(r"(?:[\w./-]*/)?\bgo(?=\s)"), " run", "go run"),
-    script=_go_script,
+    program=_go_program,
     prepares=re.compile(r"\bTestMain\b|\bt\.Setenv\b|\bt\.Chdir\b|\bfunc init\("),
     harmless=_is_harmless_in_go,
     written=_go_literal,

@@ -207,10 +207,17 @@ def _format_call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str,
 
 
 def _neighbouring_inputs(own: Sequence[Case], literals: Sequence[Any]) -> Iterator[Values]:
-    """Yield neighbouring inputs, without duplicates, alternating between cases and their arguments in a fixed order."""
-    seen = {repr((case.args, case.kwargs)) for case in own}
-    places = ([_vary_argument(case, place, literals) for place in (*range(len(case.args)), *case.kwargs)] for case in own)
-    for values in _alternate(*(_alternate(*each) for each in places)):
+    """Yield neighbouring inputs, without duplicates, alternating between cases and their arguments in a fixed order.
+
+    An argument that is the same in all tests keeps its value, if others differ: a table that ignores it would look computed.
+    """
+    seen, values_by_place = {repr((case.args, case.kwargs)) for case in own}, dict[int | str, set[str]]()
+    for case in own:
+        for place, value in (*enumerate(case.args), *case.kwargs.items()):
+            values_by_place.setdefault(place, set()).add(repr(value))
+    varied = [place for place, values in values_by_place.items() if len(values) > 1] or [*values_by_place]
+    each_case = ([_vary_argument(case, place, literals) for place in varied if _has(case, place)] for case in own)
+    for values in _alternate(*(_alternate(*each) for each in each_case)):
         text = repr(values)
         if text in seen or len(text) >= LONGEST:
             continue
@@ -222,6 +229,10 @@ def _neighbouring_inputs(own: Sequence[Case], literals: Sequence[Any]) -> Iterat
 
 def _alternate(*each: Iterator[Values]) -> Iterator[Values]:
     return (values for values in chain.from_iterable(zip_longest(*each)) if values is not None)
+
+
+def _has(case: Case, place: int | str) -> bool:
+    return place in case.kwargs or place in range(len(case.args))
 
 
 def _vary_argument(case: Case, place: int | str, literals: Sequence[Any]) -> Iterator[Values]:

@@ -1,7 +1,7 @@
 """Run checks as independent processes on the files of a commit, after the agent has ended."""
 
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -138,24 +138,28 @@ def run_command(
 
 @contextmanager
 def checked_out_with(
-    check_context: CheckContext, commit: str, config: LoopConfig, path: str, text: str, overlay: Sequence[bytes] = ()
+    check_context: CheckContext, commit: str, config: LoopConfig, files: Mapping[str, str], overlay: Sequence[bytes] = ()
 ) -> Generator[None]:
-    """Check out and set up a commit with one file of ours, and reset it afterwards. Raises SetupFailed or OSError."""
-    place = check_context.root / path
+    """Check out and set up a commit with files of ours, and reset it afterwards. Raises SetupFailed or OSError."""
     try:
         check_context.checkout.prepare(commit, overlay)
         set_up(check_context, config)
-        folder = place.parent
-        if folder.is_symlink() or folder.is_file() or not lies_within(check_context.root, folder):
-            remove(check_context.root / path.partition("/")[0])  # the work blocks the path
-        folder.mkdir(parents=True, exist_ok=True)
-        remove(place)
-        with place.open("x", encoding="utf-8") as file:
-            file.write(text)
+        for path, text in files.items():
+            _place(check_context.root, path, text)
         yield
     finally:
         check_context.checkout.reset()
         check_context.raise_if_cancelled()
+
+
+def _place(root: Path, path: str, text: str) -> None:
+    place = root / path
+    if place.parent.is_symlink() or place.parent.is_file() or not lies_within(root, place.parent):
+        remove(root / path.partition("/")[0])  # the work blocks the path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    remove(place)
+    with place.open("x", encoding="utf-8") as file:
+        file.write(text)
 
 
 def _run_group(check_context: CheckContext, group: list[Numbered]) -> list[CheckResult]:

@@ -6,6 +6,7 @@ source; a model reviews those that fail.
 import os
 import re
 import secrets
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,7 +23,7 @@ from helmsman.records.proof import Mutants
 from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
 from helmsman.verify.altered_tests import MOST_ALTERED, Seen, alter_expectations, alter_values, what_stays_green
-from helmsman.verify.call_cases import Calls, Function, Language, group_by_function, literals, literals_by_line
+from helmsman.verify.call_cases import Calls, Function, Language, Texts, group_by_function, literals, literals_by_line
 from helmsman.verify.called_languages import CALLED, is_python_source
 from helmsman.verify.commands import only_runs_tests
 from helmsman.verify.hints import values_of_tests
@@ -89,11 +90,11 @@ def _clauses_for(
     cases = group_by_function(language.cases(tests, sources, frozenset(paths)))
     new = new_values(language, read_diff(work.repository.common, work.base, work.commit)) if cases else []
     requests = select_calls(cases, [literal.value for literal in placed], placed, new)
-    answers = _run_calls(check_context, work, work.commit, language, requests, [*tests])
+    answers = _run_calls(check_context, work, work.commit, language, requests, tests)
     suspects = [
         (calls, answer) for calls, answer in zip(requests, answers, strict=False) if answer and describe_lookup(calls, answer)
     ]
-    before = _run_calls(check_context, work, work.base, language, [calls for calls, _ in suspects], [*tests])
+    before = _run_calls(check_context, work, work.base, language, [calls for calls, _ in suspects], tests)
     asked: set[Function] = set()
     for (calls, answers_now), answers_before in zip(suspects, [*before, *[None] * len(suspects)], strict=False):
         if clause := describe_lookup(calls, answers_now, answers_before, language.written):
@@ -123,16 +124,17 @@ def _texts(work: Range, tree: Sequence[Blob], paths: Sequence[str]) -> Mapping[s
 
 
 def _run_calls(
-    check_context: CheckContext, work: Range, commit: str, language: Language, calls: Sequence[Calls], tests: Sequence[str]
+    check_context: CheckContext, work: Range, commit: str, language: Language, calls: Sequence[Calls], tests: Texts
 ) -> list[Answers | None]:
-    command = f"{language.interpreter([check.command for check in work.config.checks])} {language.file}"
+    interpreter = language.interpreter([check.command for check in work.config.checks])
     results: list[Answers | None] = []
     for first in range(0, min(len(calls), MOST_FUNCTIONS * MOST_RUNS), MOST_FUNCTIONS):
         batch = calls[first : first + MOST_FUNCTIONS]
         mark, answers = f"{secrets.token_hex(8)} ", list[Answers | None]()
-        script = language.script(batch, tests, mark)
-        with suppress(SetupFailed, OSError), checked_out_with(check_context, commit, work.config, language.file, script):
-            answers = read_answers(run_command(check_context, command, work.config, SECONDS), mark)
+        program = language.program(batch, tests, mark)
+        with suppress(SetupFailed, OSError), checked_out_with(check_context, commit, work.config, program.files):
+            result = run_command(check_context, f"{interpreter} {shlex.quote(program.target)}", work.config, SECONDS)
+            answers = read_answers(result, mark)
         results += answers if len(answers) == len(batch) else [None] * len(batch)
     return results
 
@@ -235,7 +237,7 @@ def run_mutants(check_context: CheckContext, work: Range, report: CheckReport) -
     limited = [(check, SLOWEST * result.seconds + SPARE_SECONDS) for check, result in pairs]
     survived: list[str] = []
     for mutant in mutants:
-        with suppress(SetupFailed), checked_out_with(check_context, work.commit, work.config, mutant.path, mutant.text):
+        with suppress(SetupFailed), checked_out_with(check_context, work.commit, work.config, {mutant.path: mutant.text}):
             if all(run_check(check_context, index, *limit).passed for index, limit in enumerate(limited)):
                 survived.append(mutant.summary)
     if not mutants:
@@ -322,7 +324,7 @@ def _run_each(check_context: CheckContext, work: Range, runner: Runner, folder: 
         for probe in probes:
             path, passed, printed = join(folder, runner.file(probe.code)), None, ""
             command = command_of(runner, [check.command for check in work.config.checks], path)
-            with suppress(SetupFailed, OSError), checked_out_with(context, work.commit, work.config, path, probe.code, overlay):
+            with suppress(SetupFailed, OSError), checked_out_with(context, work.commit, work.config, {path: probe.code}, overlay):
                 result = run_command(context, command, work.config, PROBE_SECONDS)
                 printed = f"{result.head}{result.tail}"
                 if result.counts and result.counts.passed + result.counts.failed and not (result.timed_out or result.error):

