@@ -102,6 +102,7 @@ def _go_range_pairs(node: "Node", env: Env) -> list[tuple[Any, Any]]:
 
 def _match_pattern(pattern: "Node", value: Any) -> Iterator[tuple[str, Any]]:
     """Yield the names in a pattern with their values. Raises NoLiteral."""
+    pattern = pattern.child_by_field_name("pattern") or pattern  # TypeScript's parameters may have types
     if pattern.type in {"identifier", "shorthand_property_identifier_pattern"}:
         yield text_of(pattern), value
     elif pattern.type in _SEQUENCE_PATTERNS and isinstance(value, list | tuple):

@@ -159,6 +159,34 @@ def _read_go_field(node: "Node", env: Env, depth: int) -> Any:
     return cast("Env", struct)[field] if isinstance(struct, dict) and field in struct else raise_unknown(node)
 
 
+def _read_element(node: "Node", env: Env, depth: int) -> Any:
+    """Evaluate `row[0]` or `row["name"]`."""
+    row, key = (value_of(part, env, depth) for part in parts_of(node)[:2])
+    is_from_end = isinstance(key, int) and key < 0  # only in Python
+    with suppress(LookupError, TypeError):
+        return raise_unknown(node) if isinstance(row, str) or is_from_end else row[key]
+    return raise_unknown(node)
+
+
+def _read_entries(node: "Node", env: Env, depth: int) -> Any:
+    """Evaluate `table.items()` in Python, or `Object.entries(table)` in JavaScript."""
+    function, arguments = node.child_by_field_name("function"), node.child_by_field_name("arguments")
+    name, given = text_of(function), parts_of(arguments) if arguments else []
+    if name == "Object.entries":
+        table = given[0] if given else None
+    else:
+        table = function.child_by_field_name("object") if function and name.endswith(".items") and not given else None
+    value = value_of(table, env, depth) if table else None
+    return [[*pair] for pair in cast("Env", value).items()] if isinstance(value, dict) else raise_unknown(node)
+
+
+def _read_member(node: "Node", env: Env, depth: int) -> Any:
+    """Evaluate `row.name` in JavaScript."""
+    row, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("property"))
+    value = value_of(row, env, depth) if row else None
+    return cast("Env", value).get(name, Word.UNDEFINED) if isinstance(value, dict) else raise_unknown(node)
+
+
 def _read_go_composite(node: "Node", env: Env, depth: int) -> Any:
     kind, body = node.child_by_field_name("type"), node.child_by_field_name("body")
     return _go_typed(body, kind, env, depth) if kind and body else raise_unknown(node)
@@ -253,6 +281,9 @@ _READERS: Mapping[str, Callable[["Node", Env, int], Any]] = {
     "identifier": _read_identifier,
     "selector_expression": _read_go_field,
     "composite_literal": _read_go_composite,
+    **dict.fromkeys(("index_expression", "subscript_expression", "subscript"), _read_element),
+    "member_expression": _read_member,
+    **dict.fromkeys(("call", "call_expression"), _read_entries),
     "array": lambda node, env, depth: [value_of(part, env, depth) for part in parts_of(node)],
     "object": lambda node, env, depth: dict(_read_pair(part, env, depth) for part in parts_of(node)),
     "unary_expression": _read_negative,

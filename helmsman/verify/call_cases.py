@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MOST_CASES = 500  # per file
 LONGEST_LITERAL = 40  # maximum characters of a literal that may be a table key rather than prose
 _TABLES = frozenset({"dictionary", "list", "tuple", "set", "object", "array", "literal_value"})
+_ASSIGNMENTS = ("assignment_statement", "assignment_expression", "augmented_assignment_expression", "short_var_declaration")
 _WRAPPERS = {1, "expression_list"}  # number of children, or type, of nodes between a call and its declaration
 _WITHIN_TABLES = _TABLES | {"pair", "string", "keyed_element", "literal_element", "unary_operator", "parenthesized_expression"}
 ANY = object()  # expected value of a call whose result no test compares with a literal
@@ -223,9 +224,14 @@ def _uses_of_result(call: "Node") -> Iterator["Node"]:
     name = next((text_of(name) for name, value in pairs if value.start_byte <= call.start_byte < value.end_byte), "")
     block = declaration.parent if declaration else None
     block = block.parent if block and block.type.endswith("declaration") else block
-    for statement in block.named_children if block and name else ():
-        if statement.start_byte >= call.end_byte:
-            yield from (use for use in descendants(statement, "identifier") if text_of(use) == name)
+    later = [statement for statement in (block.named_children if block and name else ()) if statement.start_byte >= call.end_byte]
+    for statement in takewhile(lambda statement: not _assigns(statement, name), later):
+        yield from (use for use in descendants(statement, "identifier") if text_of(use) == name)
+
+
+def _assigns(statement: "Node", name: str) -> bool:
+    targets = (node.child_by_field_name("left") for node in descendants(statement, *_ASSIGNMENTS))
+    return any(text_of(target) == name for left in targets if left for target in descendants(left, "identifier"))
 
 
 def _unparenthesized(node: "Node") -> tuple[int, int]:

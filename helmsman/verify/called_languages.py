@@ -222,6 +222,9 @@ _GO_BUILTIN = frozenset([
     "append", "bool", "byte", "cap", "copy", "delete", "float64", "int", "int64", "len", "make", "max", "min", "new", "panic",
     "print", "println", "rune", "string",
 ])  # fmt: skip
+_GO_ASSERTION = re.compile(
+    r"(?:t|b|tb|assert|require|is|cmp)\.|\w+\.(?:(?:Not)?(?:Equal|Nil|Empty|Contains)|(?:No)?Error|True|False|Len)\("
+)
 _GO_HARMLESS = frozenset([
     "package_clause", "import_declaration", "function_declaration", "method_declaration", "type_declaration", "comment",
 ])  # fmt: skip
@@ -240,7 +243,7 @@ def _resolve_go(found: Found, _path: str, _paths: Collection[str]) -> Resolve:
 
 def _is_harmless_in_go(statement: "Node", _function: Function) -> bool | None:
     if statement.type == "expression_statement":
-        return re.match(r"(?:t|assert|require|is|cmp)\.", text_of(statement)) is not None
+        return _GO_ASSERTION.match(text_of(statement)) is not None
     return statement.type in _GO_HARMLESS or None
 
 

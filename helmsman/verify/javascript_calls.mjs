@@ -1,5 +1,6 @@
 import assert from "node:assert";
 import { createHash } from "node:crypto";
+import * as nodeModule from "node:module";
 import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { Script } from "node:vm";
@@ -13,6 +14,21 @@ const write = process.stdout.write.bind(process.stdout);
 const ANY = Symbol("any answer");
 const WORDS = { undefined, NaN, ANY };
 const due = new Script(`globalThis[${stringify(mark)}]()`);
+
+// Sources of TypeScript import without suffix, or by the suffix of the output.
+nodeModule.registerHooks?.({
+  resolve(specifier, context, next) {
+    const stem = specifier.replace(/\.[mc]?js$/, "");
+    for (const candidate of [specifier, `${stem}.ts`, `${stem}/index.ts`, `${stem}.mts`]) {
+      try {
+        return next(candidate, context);
+      } catch {
+        if (!/^\.{1,2}(\/|$)/.test(specifier)) break;
+      }
+    }
+    return next(specifier, context);
+  },
+});
 
 const literal = (value) => {
   if (value === null || typeof value !== "object") return value;

@@ -174,6 +174,8 @@ def _is_hard_coded(case: Case, in_source: Collection[str]) -> bool:
         return False
     values = (*case.args, *case.kwargs.values())
     parts = list(leaves(values))
+    if case.expected in parts:  # the source names it once, not as input and answer
+        return False
     is_distinctive = any(map(_is_distinctive, parts)) or len(parts) >= TELLING_LEAVES
     return repr(values) in in_source or (is_distinctive and all(repr(one) in in_source for one in parts))
 
@@ -253,7 +255,7 @@ def neighbours(value: Any) -> Iterator[Any]:
     elif type(value) is int:
         yield from (one for one in (value + 1, value - 1, value + 2, value * 2 + 1, value + 10) if one >= 0 or value < 0)
     elif type(value) is float:
-        yield from (value + 1, value * 2, value + 0.5)
+        yield from (value * 0.5, value + 1, value * 2, value + 0.5)  # a share remains one
     elif type(value) is str and not _DANGEROUS.search(value):
         for number in re.finditer(r"[0-9]{1,9}", value):
             yield f"{value[: number.start()]}{int(number[0]) + 1}{value[number.end() :]}"

@@ -39,6 +39,8 @@ def test_cases_need_only_the_call() -> None:
             "@pytest.mark.parametrize('a, b', [(1, 2), pytest.param(3, 4, id='x')])\ndef test(a, b):\n    assert g(a) == b",
             [Case(F, (1,), {}, 2), Case(F, (3,), {}, 4)],
         ),
+        ("def test():\n    for row in [{'a': 1, 'b': [2]}]:\n        assert g(row['a']) == row['b'][0]", [Case(F, (1,), {}, 2)]),
+        ("def test():\n    for a, b in {1: 2}.items():\n        assert g(a) == b", [Case(F, (1,), {}, 2)]),
         (UNITTEST, [Case(F, (1,), {}, 2)]),
         ("def test(tmp_path):\n    assert g(1) == 2\n\n@unittest.mock.patch('x')\ndef test_b():\n    assert g(1) == 2", []),
         ("@pytest.fixture(autouse=True)\ndef ready(): ...\n\ndef test():\n    assert g(1) == 2", []),
@@ -136,12 +138,17 @@ def test_javascript_cases_need_only_the_call(body: str, found: list[Case]) -> No
     )
 
 
-def test_table_rows_are_cases() -> None:
-    text = f"{NODE_HEAD}test.each([[1, 2], [3, 4]])('%d', (a, b) => {{ expect(add(a)).toBe(b); }});\n"
-    assert extract_cases(JAVASCRIPT, "test/calc.test.js", text, NODE_PATHS) == [
-        node_case(ADD, 1, gives=2),
-        node_case(ADD, 3, gives=4),
-    ]
+@pytest.mark.parametrize(
+    "body",
+    [
+        "test.each([[1, 2], [3, 4]])('%d', (a: number, b?: number) => { expect(add(a)).toBe(b); });",
+        "for (const row of [{ a: 1, b: 2 }, { a: 3, b: 4 }] as const) test('it', () => { expect(add(row.a)).toBe(row['b']); });",
+        "for (const [a, b] of Object.entries({ x: 2, y: 4 })) test(a, () => { expect(add({ x: 1, y: 3 }[a])).toBe(b); });",
+    ],
+)
+def test_table_rows_are_cases(body: str) -> None:
+    found = extract_cases(JAVASCRIPT, "test/calc.test.ts", f"{NODE_HEAD}{body}\n", NODE_PATHS)
+    assert found == [node_case(ADD, 1, gives=2), node_case(ADD, 3, gives=4)]
 
 
 @pytest.mark.parametrize("prepared", ["beforeEach(() => open());", "jest.mock('../src/calc');", "process.env.A = '1';"])
@@ -190,6 +197,11 @@ def go_case(*args: Any, gives: Any) -> Case:
         ("if calc.Add(1_0) != 2.5 {\n\t\tt.Fatal()\n\t}", [go_case(10, gives=2.5)]),
         ("got := Add(true)\n\tif nil != got {\n\t\tt.Fatal(got)\n\t}", [go_case(True, gives=None)]),
         ("assert.Equal(t, `a`, Add(1))", [go_case(1, gives="a")]),
+        (
+            'for _, i := range [][]string{{"a", "b"}} {\n\t\tin := i[0]\n\t\tif Add(in) != i[1] {\n\t\t\tt.Error()\n\t\t}\n\t}',
+            [go_case("a", gives="b")],
+        ),
+        ("got, _ := Add(1)\n\tgot = Round(got)\n\tif got != 2 {\n\t\tt.Fatal()\n\t}", [go_case(1, gives=ANY)]),
         (
             f"for _, tt := range {GO_ROWS} {{\n\t\tif got := Add(tt.n); got != tt.want {{\n\t\t\tt.Error(got)\n\t\t}}\n\t}}",
             [go_case(1, gives="a"), go_case(2, gives="b")],

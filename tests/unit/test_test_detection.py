@@ -39,6 +39,7 @@ def test_a_line_of_a_source_that_looks_at_tests_is_named(path: str, line: str, w
         ("app.py", "from app.testing import Client"),
         ("lint.sh", "ruff check app test_slugs.py"),
         ("tests/helper.py", 'os.environ["PYTEST_CURRENT_TEST"]'),
+        ("src/add/test.ts", 'import { assertType } from "../_lib/test/index.ts";'),  # node and ava collect test.ts
     ],
 )
 def test_other_lines_are_not_named(path: str, line: str) -> None:

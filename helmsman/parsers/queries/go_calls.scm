@@ -10,5 +10,5 @@
    (argument_list . (_) @compared . (_) @expected) (argument_list . (_) @expected . (_) @compared)
    (argument_list . (identifier) @_t . (_) @compared . (_) @expected)
    (argument_list . (identifier) @_t . (_) @expected . (_) @compared)])
-  (#match? @_equal "^((assert|require)[.](Equal|Exactly|EqualValues)|reflect[.]DeepEqual|cmp[.](Equal|Diff)|(slices|maps)[.]Equal)$")
+  (#match? @_equal "^[a-z]+[.](Equal|Exactly|EqualValues|DeepEqual|Diff)$")
   (#eq? @_t "t") (#not-eq? @compared "t") (#not-eq? @expected "t"))
