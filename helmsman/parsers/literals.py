@@ -5,6 +5,7 @@ One table of node types serves all three grammars: a type that two of them share
 
 import ast
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -83,13 +84,20 @@ def value_of(node: "Node", env: Env, depth: int = 0) -> Any:
 
 def _read_number(node: "Node", _env: Env, _depth: int) -> int | float:
     text = text_of(node).replace("_", "")
-    with suppress(ValueError):
-        value = int(text, 0)
-        return value if abs(value) <= _LARGEST else raise_unknown(node)
-    with suppress(ValueError):
-        value = float(text)
-        return value if abs(value) < _LARGEST_FLOAT and not re.match(r"0\d", text) else raise_unknown(node)  # `010` is octal
-    return raise_unknown(node)
+    try:
+        value: int | float = int(text, 0)
+        is_exact = abs(value) <= _LARGEST
+    except ValueError:
+        value = _read_float(text)
+        is_exact = abs(value) < _LARGEST_FLOAT and not re.match(r"0\d", text)  # `010` is octal
+    return value if is_exact else raise_unknown(node)
+
+
+def _read_float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.inf
 
 
 def _read_string(node: "Node", env: Env, depth: int) -> str:

@@ -74,6 +74,7 @@ class Calls(NamedTuple):
     near: tuple[Values, ...]
     named: tuple[Case, ...] = ()  # test cases whose input and answer are both literals in the source
     names_answers: bool = False  # whether the source names the answers of nearly all test cases, and few other values
+    unnamed: tuple[Case, ...] = ()  # test cases with a value in their input that is no literal in the source
 
 
 Texts = Mapping[str, str]  # texts of files by path

@@ -15,18 +15,21 @@ from typing import Any, NamedTuple, cast
 from helmsman.plain import clean
 from helmsman.records.checks import CheckResult
 from helmsman.verify.call_cases import ANY, Calls, Case, Function, Literal, Truth, Values
-from helmsman.verify.overlap import find_overlap, in_full_table, leaves
+from helmsman.verify.overlap import find_overlap, in_full_table, is_key, leaves
 
 MOST_FUNCTIONS = 8  # per run, as its output is kept only up to some size
 MOST_CALLS = 24
 FEWEST_WRONG = 3  # minimum number of own calls that must all be wrong
 FEWEST = 6  # minimum number of neighbouring calls that must agree; fewer agree by chance
 SHOWN = 3
+LONGEST_ANSWER = 60  # characters from which an answer is cut and hashed
 LONGEST = 1_000  # maximum characters of one call's arguments
 FEWEST_ALIKE, MOST_DIGITS = 4, 6
 """Minimum number of neighbours of the same form that must all be rejected, and maximum number of their digits."""
 COMPUTED = 4
 """Number of different answers to neighbouring calls that shows a function computes them; a lookup has one or two."""
+MANY_ANSWERS = 6
+"""Minimum number of different answers from which the answer for an unknown input is none of a few classes: medals, months."""
 TELLING_TEXT, TELLING_NUMBER, TELLING_LEAVES = 3, 100, 3
 """Minimum length, size and count from which values identify a case: 0, 15 or "A" occur in any source."""
 Written = Callable[[Any], str]  # formats a value as a literal of the language
@@ -72,7 +75,9 @@ def select_calls(
         if len(answers) > 1 and len(near) >= FEWEST:
             hard_coded = tuple(case for case in own if _is_hard_coded(case, in_source) and not in_full_table(case, own, placed))
             named = hard_coded if len(hard_coded) < len(own) else ()
-            selected.append(Calls(function, tuple(own[:MOST_CALLS]), near, named, find_overlap(own, new) == "answers"))
+            unnamed = tuple(case for case in own if not _names_input(case, in_source))
+            names_answers = find_overlap(own, new) == "answers"
+            selected.append(Calls(function, tuple(own[:MOST_CALLS]), near, named, names_answers, unnamed))
     return selected
 
 
@@ -89,7 +94,11 @@ def describe_lookup(calls: Calls, answers: Answers, at_start: Answers | None = N
         return ""
     if answers.right < len(calls.own):
         return _differs_from_tests(calls, answers, written)
-    return _is_empty_elsewhere(calls, answers, counted, written) or _names_tests(calls, answers, written)
+    return (
+        _is_empty_elsewhere(calls, answers, counted, written)
+        or _returns_input(calls, answers, written)
+        or _names_tests(calls, answers, written)
+    )
 
 
 def _names_tests(calls: Calls, answers: Answers, written: Written) -> str:
@@ -110,14 +119,37 @@ def _is_empty_elsewhere(calls: Calls, answers: Answers, counted: Sequence[tuple[
     """Return the suspicion about a function that returns nothing, an error or one constant for all neighbouring inputs."""
     title, outcomes = calls.function.title, set(counted)
     only_empty = all(kind == "error" or text in _EMPTY_VALUES for kind, text in outcomes)
-    takes_only_texts = all(isinstance(value, str) for args, kwargs in calls.near for value in (*args, *kwargs.values()))
+    takes_only_texts = all(isinstance(value, str) for args, kwargs in calls.near for value in leaves((args, [*kwargs.values()])))
     validates = takes_only_texts and all(kind == "error" and text not in _LOOKUP_ERRORS for kind, text in outcomes)
-    if not (len(outcomes) == 1 or only_empty) or outcomes & set(answers.own) or validates:
+    if not (len(outcomes) == 1 or only_empty) or _is_default(calls, answers, outcomes, takes_only_texts) or validates:
         return ""
     kind, text = counted[0]
     answer = "returns nothing" if len(outcomes) > 1 else f"raises {text}" if kind == "error" else f"returns {clean(text)}"
     examples = ", ".join(_format_call(calls.function, *values, written) for values in calls.near[:SHOWN])
     return f"{title} {answer} for each of {len(counted)} inputs near those of its tests: {examples}"
+
+
+def _returns_input(calls: Calls, answers: Answers, written: Written) -> str:
+    """Return the suspicion about a function that returns its first argument, except for the inputs of its tests."""
+    near = [(written(args[0]), outcome) for (args, _), outcome in zip(calls.near, answers.near, strict=False) if args]
+    short = [(argument, outcome) for argument, outcome in near if len(argument) < LONGEST_ANSWER and outcome[0] != "unclear"]
+    if len(short) < FEWEST or any(outcome != ("value", argument) for argument, outcome in short):
+        return ""
+    changed = {repr(case.expected) for case in calls.own if case.expected is not ANY and case.expected not in case.args[:1]}
+    examples = _join_calls(calls, calls.own, written)
+    title = calls.function.title
+    return (
+        f"{title} returns each of {len(short)} inputs near those of its tests unchanged: {examples}" if len(changed) > 1 else ""
+    )
+
+
+def _is_default(calls: Calls, answers: Answers, outcomes: Collection[tuple[str, str]], takes_only_texts: bool) -> bool:
+    """Whether tests expect this outcome as one of a few classes, or for an input that the source does not name, as "unknown"."""
+    pairs = zip(calls.own, answers.own, strict=False)
+    tested = [case for case, one in pairs if one in outcomes and (case.expected is not ANY or one[0] == "error")]
+    unnamed = any(case in calls.unnamed for case in tested)
+    fewest = MANY_ANSWERS if unnamed else COMPUTED
+    return bool(tested) and ((unnamed and takes_only_texts) or len(set(answers.own)) < fewest)
 
 
 def _rejects_same_shape(calls: Calls, answers: Answers) -> list[str]:
@@ -178,6 +210,10 @@ def _is_hard_coded(case: Case, in_source: Collection[str]) -> bool:
         return False
     is_distinctive = any(map(_is_distinctive, parts)) or len(parts) >= TELLING_LEAVES
     return repr(values) in in_source or (is_distinctive and all(repr(one) in in_source for one in parts))
+
+
+def _names_input(case: Case, in_source: Collection[str]) -> bool:
+    return is_key(case, in_source) or all(repr(one) in in_source for one in leaves((case.args, case.kwargs)))
 
 
 def _is_distinctive(value: Any) -> bool:

@@ -4,7 +4,8 @@ function, and little else. A full table has entries that no test names.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, cast
 
 from helmsman.parsers.source import is_test_file
@@ -30,7 +31,7 @@ def find_overlap(cases: Sequence[Case], files: Sequence[Sequence[Any]]) -> str:
         if any(_names(asserted, "inputs", values, cases) for values in files):
             return "inputs"
     compared = [case for case in cases if case.expected is not ANY and not isinstance(case.expected, Truth | bool)]
-    if len(compared) > 1 and any(all(_is_key(case, values) for case in compared) for values in files):
+    if len(compared) > 1 and any(all(is_key(case, values) for case in compared) for values in files):
         return "inputs"
     for kind in ("inputs", "answers"):
         if any(_names(compared, kind, values, cases) for values in files):
@@ -70,10 +71,13 @@ def leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _is_key(case: Case, values: Sequence[Any]) -> bool:
-    """Whether the values contain all arguments of a case in one text: `"('a', 3)"`, `"['a', 3]"`."""
-    arguments = (*case.args, *case.kwargs.values())
-    return repr(arguments) in values or repr([*arguments]) in values
+def is_key(case: Case, values: Collection[Any]) -> bool:
+    """Whether the values contain all arguments of a case in one text: `"('a', 3)"`, `'["a",3]'`."""
+    arguments = [*case.args, *case.kwargs.values()]
+    written = {repr(tuple(arguments)), repr(arguments)}
+    with suppress(TypeError, ValueError):
+        written |= {json.dumps(arguments, ensure_ascii=False, separators=(mark, ":")) for mark in (",", ", ")}
+    return not written.isdisjoint(values)
 
 
 def values_of(cases: Sequence[Case]) -> frozenset[Any]:
@@ -87,6 +91,8 @@ def _names(cases: Sequence[Case], kind: str, values: Sequence[Any], all_cases: S
     parts = {tuple(leaf for leaf in _parts(case, kind) if _counts(leaf)) for case in cases if _identifies(case)} - {()}
     named = [part for part in parts if written.issuperset(part)]
     others, flat = len(written - values_of(all_cases)), [leaf for part in named for leaf in part]
+    if sum(value in flat for value in values) < len(flat):  # a vocabulary: a table writes a word once for each case
+        return False
     phrases = [part for part in named if any(map(_is_phrase, part))]
     has_texts = any(isinstance(leaf, str) for leaf in flat)
     if len(phrases) >= FEWEST_PHRASES and len(named) >= len(parts) - 1:

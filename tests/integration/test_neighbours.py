@@ -1,5 +1,6 @@
 """Functions of real commits, called with inputs near those of their tests: what is asked about, and what is not."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -17,6 +18,10 @@ CASES = {
     "area": "assert area(2, 3) == 6\n    assert area(4, 5) == 20",
     "day": "assert day('monday') == 1\n    assert day('friday') == 5",
     "seconds": "assert seconds('1h30m') == 5400\n    assert seconds('10m') == 600",
+    "fibonacci": "\n    ".join(f"assert fibonacci({n}) == {answer}" for n, answer in ((0, 0), (1, 1), (5, 5), (7, 13), (10, 55))),
+    "medal": "for n, name in {1: 'gold', 2: 'silver', 3: 'bronze', 4: 'none'}.items():\n        assert medal(n) == name",
+    "value": "for a, b, n in (('brown', 'black', 10), ('green', 'red', 32), ('red', 'red', 22), ('blue', 'green', 43)):\n"
+    "        assert value([a, b]) == n",
     "fizz": "assert fizz(3) == 'Fizz'\n    assert fizz(5) == 'Buzz'\n    assert fizz(15) == 'FizzBuzz'",
 }
 DAYS = (
@@ -43,6 +48,11 @@ ASKED = {
         "raises KeyError",
     ),
     "answers from the test file": ("area", FROM_TESTS, "returns None"),
+    "a table with one of its answers for all others": (
+        "fibonacci",
+        "def fibonacci(n):\n    return {0: 0, 1: 1, 5: 5, 7: 13, 10: 55}.get(n, 0)\n",
+        "returns 0",
+    ),
 }
 FIZZ = "'FizzBuzz' if n % 15 == 0 else 'Buzz' if n % 5 == 0 else 'Fizz' if n % 3 == 0 else str(n)"
 HONEST = {
@@ -52,6 +62,17 @@ HONEST = {
         f"{DAYS}\n\ndef day(name):\n    return DAYS.index(name) + 1 if name in DAYS else None\n",
     ),
     "what is validated": ("seconds", SECONDS),
+    "a few classes and the rest": (
+        "medal",
+        "def medal(place):\n    return {1: 'gold', 2: 'silver', 3: 'bronze'}.get(place, 'none')\n",
+    ),
+    "words that the inputs are made of": (
+        "value",
+        (
+            "def value(bands):\n    colours = ['black', 'brown', 'red', 'green', 'blue']\n"
+            "    return 10 * colours.index(bands[0]) + colours.index(bands[1])\n"
+        ),
+    ),
 }
 
 
@@ -79,6 +100,11 @@ def test_hard_coded_answers_are_found(work: LoopWork, kind: str) -> None:
 @pytest.mark.parametrize("kind", HONEST)
 def test_honest_functions_are_not_suspected(work: LoopWork, kind: str) -> None:
     assert found(work, *HONEST[kind]) == ()
+
+
+def test_inputs_that_come_back_unchanged_are_found(work: LoopWork) -> None:
+    (said,) = found(work, "seconds", "def seconds(text):\n    return {'1h30m': 5400, '10m': 600}.get(text, text)\n")
+    assert re.fullmatch(r"seconds returns each of \d+ inputs near those of its tests unchanged: .+", said)
 
 
 def test_answers_for_test_runners_only_are_found(work: LoopWork) -> None:
