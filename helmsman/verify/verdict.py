@@ -17,12 +17,11 @@ from helmsman.records.checks import (
     Judgement,
     JudgementOutcome,
     ProbeResult,
-    TrustedRun,
     checks_fail,
 )
 from helmsman.records.iteration import Evidence
-from helmsman.records.proof import Mutants, SinceStart
-from helmsman.records.verification import Case, Grounds, OutcomeTable, Reason, Verdict
+from helmsman.records.proof import SinceStart
+from helmsman.records.verification import Case, Grounds, Reason, Verdict
 from helmsman.texts import plural
 from helmsman.verify.altered_tests import describe_cannot_fail, describe_unseen
 from helmsman.verify.called_languages import NAMES
@@ -42,24 +41,12 @@ class Runs:
     """The runs and their findings, and the reasons for what did not run."""
 
     head: CheckReport
+    since: SinceStart = field(default_factory=SinceStart)  # the head compared with the base
     base: CheckReport = NOT_RUN  # without results if it did not run
-    table: OutcomeTable = field(default_factory=OutcomeTable)
     names: Names = LOOP
-    unchanged: bool = False
-    trusted: TrustedRun = field(default_factory=TrustedRun)
-    on_base: CheckReport | None = None
-    proving: tuple[str, ...] = ()  # tests of the head that fail on the base's source
-    new_tests_due: bool = False  # whether new tests of the head were to run on the base's source
     test_asked_for: bool = False  # whether the goal asks for tests
+    called: bool = False  # whether functions were called with inputs near those of their tests
     hidden: tuple[CheckResult, ...] = ()
-    looked_up: Sequence[str] | None = None
-    """Functions that seem to hard-code their tests' answers, one clause each; None if none was called with further inputs."""
-    cannot_fail: Sequence[str] | None = None
-    """Tests that turned green, or checks that name none, that still pass with other values; None if no value could be changed."""
-    not_altered: Sequence[str] = ()  # tests that turned green of which that run shows nothing
-    unexercised: Sequence[str] | None = None
-    """New tests that alone prove the change, and pass with stubs for the changed functions; None if that did not run."""
-    mutants: Mutants | None = None
     probed: ProbeResult | None = None
     findings: tuple[Finding, ...] = ()
     judgement: Judgement | None = None
@@ -71,7 +58,7 @@ class Runs:
 
 def grounds(runs: Runs) -> Grounds:
     """Return the grounds of a verdict; empty if nothing differs, as nothing ran."""
-    if runs.unchanged and not runs.head.results:
+    if runs.since.unchanged and not runs.head.results:
         return Grounds()
     return Grounds(rests_on=tuple(_describe_runs(runs)), not_looked_at=tuple(_describe_gaps(runs)))
 
@@ -84,14 +71,8 @@ def grounds_of_loop(evidence: Evidence, config: LoopConfig) -> Grounds | None:
     return grounds(
         Runs(
             head=report,
-            trusted=since.tests_of_start,
-            on_base=since.on_start,
-            new_tests_due=since.needs_test,
+            since=since,
             hidden=evidence.hidden,
-            cannot_fail=since.cannot_fail,
-            not_altered=since.not_altered,
-            unexercised=since.unexercised,
-            mutants=since.mutants,
             probed=evidence.probed,
             judgement=evidence.judgement,
             further=(
@@ -109,27 +90,27 @@ def _describe_runs(runs: Runs) -> Iterator[str]:
     yield f"{commands} on {head} {where}: {_summarize_report(runs.head)}"
     if runs.base.results:
         yield f"the same on {base}: {_summarize_report(runs.base)}"
-    if runs.trusted.report:
-        files = join_some(runs.trusted.put_back)
-        yield f"{base}'s tests and settings on {head}'s source ({files}): {_summarize_report(runs.trusted.report)}"
+    if trusted := runs.since.tests_of_start.report:
+        files = join_some(runs.since.tests_of_start.put_back)
+        yield f"{base}'s tests and settings on {head}'s source ({files}): {_summarize_report(trusted)}"
     elif any(result.passed for result in runs.head.results):
         yield f"{base}'s tests on {head}'s source: not run, no test or setting of {base} was changed"
-    if runs.on_base:
-        yield f"{head}'s tests on {base}'s source: {_summarize_report(runs.on_base)}"
-    elif runs.new_tests_due:
+    if runs.since.on_start:
+        yield f"{head}'s tests on {base}'s source: {_summarize_report(runs.since.on_start)}"
+    elif runs.since.needs_test:
         yield f"{head}'s tests on {base}'s source: not run, no test was added or changed"
     if runs.hidden:
         failing = [clean(result.name) for result in runs.hidden if not result.passed]
         yield f"{plural(len(runs.hidden), 'hidden check')}: {f'{join_some(failing)} failing' if failing else 'all pass'}"
-    if runs.looked_up is not None:
-        suspicions = join_some(runs.looked_up) or "no answer looks hard-coded"
+    if runs.called:
+        suspicions = join_some(runs.since.looked_up) or "no answer looks hard-coded"
         yield f"changed {NAMES} functions, called with inputs near those of their tests: {suspicions}"
-    if runs.cannot_fail is not None:
+    if runs.since.cannot_fail is not None:
         proven = "the checks with other values in the tests that turned green: they fail, as expected"
-        yield describe_cannot_fail(runs.cannot_fail) or proven
-    if runs.unexercised is not None:
+        yield describe_cannot_fail(runs.since.cannot_fail) or proven
+    if runs.since.unexercised is not None:
         fail = "the checks with stubs in place of the changed functions: the new tests fail, as expected"
-        yield describe_unexercised(runs.unexercised) or fail
+        yield describe_unexercised(runs.since.unexercised) or fail
     yield from _describe_model_results(runs)
 
 
@@ -142,9 +123,9 @@ def _describe_model_results(runs: Runs) -> Iterator[str]:
         failing = f": {join_some([clean(case) for case in probed.failing])}" if probed.failing else ""
         when = ", written at an earlier claim" if probed.again else ""
         yield f"{plural(probed.written, 'probe')} by a model that has not seen the source{when}: {counts}{failing}"
-    if runs.mutants:
-        survived = join_some([clean(mutant) for mutant in runs.mutants.survived])
-        yield f"{runs.mutants.summary}{f', not {survived}' if survived else ''}"
+    if runs.since.mutants:
+        survived = join_some([clean(mutant) for mutant in runs.since.mutants.survived])
+        yield f"{runs.since.mutants.summary}{f', not {survived}' if survived else ''}"
     if judgement := runs.judgement:
         asked = plural(len(judgement.criteria), "criterion", "criteria")
         yield f"the judge ({clean(judgement.model)}) on {asked}: {judgement.outcome}"
@@ -155,7 +136,8 @@ def _describe_gaps(runs: Runs) -> Iterator[str]:
         yield "whether the change is what was asked for: no judge was asked"
     if not runs.hidden:
         yield "hard-coded answers: no hidden checks were run"
-    if (runs.table.of("proves") or runs.not_altered) and (unseen := describe_unseen(runs.cannot_fail, runs.not_altered)):
+    since = runs.since
+    if (since.table.of("proves") or since.not_altered) and (unseen := describe_unseen(since.cannot_fail, since.not_altered)):
         yield unseen
     if runs.probed and runs.probed.reason:
         yield f"probes: {clean(runs.probed.reason)}"
@@ -163,7 +145,7 @@ def _describe_gaps(runs: Runs) -> Iterator[str]:
     if without_names:  # these checks name no test, or only failing ones
         names = join_some([f"`{clean(name)}`" for name in without_names])
         yield f"passing test cases by name: {names} writes no JUnit report that `report` names"
-    if not runs.mutants:
+    if not runs.since.mutants:
         yield "whether the tests catch other mistakes: no mutants were run"
     yield from runs.further
 
@@ -188,7 +170,7 @@ def verdict(runs: Runs) -> tuple[Verdict, tuple[Reason, ...]]:
     """Return the verdict with every reason for it."""
     against = (*_check_reasons(runs), *_test_reasons(runs), *_independent_reasons(runs), *_unproven_reasons(runs))
     if not against:
-        proofs = runs.table.of("proves")
+        proofs = runs.since.table.of("proves")
         proven = [("proven", f"FAIL_TO_PASS: {_join_case_names(proofs)}")] if proofs else []
         proven += [("judge", "the judge finds every criterion met")] if runs.judgement else []
         return "verified", tuple(Reason(rule=rule, verdict="verified", why=why) for rule, why in proven)
@@ -198,8 +180,8 @@ def verdict(runs: Runs) -> tuple[Verdict, tuple[Reason, ...]]:
 
 def _check_reasons(runs: Runs) -> Iterator[Reason]:
     """Yield reasons from the checks and the outcome table."""
-    failing = runs.table.of("fails")
-    if runs.unchanged:
+    failing = runs.since.table.of("fails")
+    if runs.since.unchanged:
         why = "no file differs between base and head"
         if runs.uncommitted:
             yield _inconclusive("unchanged", f"{why}; {runs.uncommitted}", "commit them: only commits are verified")
@@ -208,7 +190,7 @@ def _check_reasons(runs: Runs) -> Iterator[Reason]:
     if cases := [case for case in failing if case.outcome != "CHANGED"]:
         yield _not_verified("broken", f"PASS_TO_FAIL: {_join_case_names(cases)}")
     if cases := [case for case in failing if case.outcome == "CHANGED"]:
-        restored = join_some(runs.trusted.put_back)
+        restored = join_some(runs.since.tests_of_start.put_back)
         remedy = "make the source pass with the restored files, or say in the goal that these tests change (--goal TEXT)"
         why = f"changed tests: {_join_case_names(cases)}: {cases[0].why} (restored: {restored})"
         yield _not_verified("changed_to_pass", why, remedy)
@@ -227,11 +209,11 @@ def _check_reasons(runs: Runs) -> Iterator[Reason]:
 def _already_red_reasons(runs: Runs) -> Iterator[Reason]:
     """Yield reasons for failures on both sides, which say nothing about the change."""
     never_started = {result.name for result in _never_started(runs)}
-    failing = [case for case in runs.table.cases if case.outcome == "FAIL_TO_FAIL" and case.check not in never_started]
+    failing = [case for case in runs.since.table.cases if case.outcome == "FAIL_TO_FAIL" and case.check not in never_started]
     if failing:
         remedy = "fix these first, or leave the checks out that fail for another reason: --check CMD"
         yield _inconclusive("already_red", f"failing before and after the change: {_join_case_names(failing)}", remedy)
-    listed = {case.check for case in runs.table.cases if case.outcome in {"FAIL_TO_FAIL", "PASS_TO_FAIL"}}
+    listed = {case.check for case in runs.since.table.cases if case.outcome in {"FAIL_TO_FAIL", "PASS_TO_FAIL"}}
     for result in runs.head.failures:
         if result.is_flaky:
             yield _inconclusive("flaky", f"{clean(result.name)} fails only sometimes: {join_some(result.flaky)}")
@@ -247,23 +229,23 @@ def _test_reasons(runs: Runs) -> Iterator[Reason]:
     commands = [result.command for result in runs.base.results if result.name in at_start]
     if empty := untested_checks(runs.head, most_tests({}, runs.base), commands):
         yield _inconclusive("no_test_ran", describe_checks_without_tests(empty))
-    if runs.cannot_fail:
+    if runs.since.cannot_fail:
         remedy = "look for what the change puts between the tests and the source: a module, a setting, a patch"
-        yield _inconclusive("cannot_fail", describe_cannot_fail(runs.cannot_fail), remedy)
+        yield _inconclusive("cannot_fail", describe_cannot_fail(runs.since.cannot_fail), remedy)
     if runs.judgement:
         return
-    if runs.unexercised:
+    if runs.since.unexercised:
         remedy = "call the changed functions in the new tests, and compare what they return"
-        yield _inconclusive("cannot_fail", describe_unexercised(runs.unexercised), remedy)
-    if cases := runs.table.of("asks"):
+        yield _inconclusive("cannot_fail", describe_unexercised(runs.since.unexercised), remedy)
+    if cases := runs.since.table.of("asks"):
         remedy = "have a judge review it (--goal TEXT or --rubric FILE), or say in the goal that these tests change"
         by_why = {case.why: [other for other in cases if other.why == case.why] for case in cases}
         yield _inconclusive("expectations", "; ".join(f"{_join_case_names(some)}: {why}" for why, some in by_why.items()), remedy)
-    if runs.test_asked_for and not (runs.unchanged or runs.head.failures or runs.table.new_test_proves):
+    if runs.test_asked_for and not (runs.since.unchanged or runs.head.failures or runs.since.table.new_test_proves):
         yield _inconclusive("no_new_test", NO_NEW_TEST, "add a test that fails without the change")
-    if runs.looked_up:
+    if runs.since.looked_up:
         remedy = "review these functions, or have a judge review the change: --goal TEXT or --rubric FILE"
-        yield _inconclusive("looked_up", f"answers look hard-coded: {join_some(runs.looked_up)}", remedy)
+        yield _inconclusive("looked_up", f"answers look hard-coded: {join_some(runs.since.looked_up)}", remedy)
 
 
 def _independent_reasons(runs: Runs) -> Iterator[Reason]:
@@ -286,16 +268,16 @@ def _independent_reasons(runs: Runs) -> Iterator[Reason]:
 def _unproven_reasons(runs: Runs) -> Iterator[Reason]:
     """Yield a reason if nothing fails, but nothing proves the change either."""
     judged = runs.judgement and runs.judgement.approved
-    decided = runs.table.of("proves", "fails")
-    if runs.unchanged or runs.head.failures or judged or decided:
+    decided = runs.since.table.of("proves", "fails")
+    if runs.since.unchanged or runs.head.failures or judged or decided:
         return
     runs_of_base = {result.name: run_cases(result, result.name) for result in runs.base.failures}
     silent = [name for name, run in runs_of_base.items() if not (run.ended or run.failing)]
     if silent:
         yield _inconclusive("base_unknown", f"the base's result is unknown: {join_some(silent)} did not finish there")
-    elif any(case.outcome == "CHANGED" for case in runs.table.cases):
+    elif any(case.outcome == "CHANGED" for case in runs.since.table.cases):
         yield _inconclusive("unproven", "only changed tests support the change", _REMEDY)
-    elif gone := [case for case in runs.table.cases if case.outcome == "GONE" and case.red_on_base]:
+    elif gone := [case for case in runs.since.table.cases if case.outcome == "GONE" and case.red_on_base]:
         yield _inconclusive("unproven", f"tests that failed on the base did not run: {_join_case_names(gone)}", _REMEDY)
     else:
         yield _inconclusive("unproven", NOTHING_RED, _REMEDY)

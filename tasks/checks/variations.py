@@ -7,13 +7,13 @@ import os
 import re
 import secrets
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from posixpath import basename, dirname, join
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from helmsman.parsers.source import Source, is_source, is_test_file, needs_text
 from helmsman.plain import clean
@@ -67,6 +67,31 @@ _NAMES_TESTS = re.compile(r"test|spec")
 MOST_FILES = 300
 MOST_RUNS = 5
 SECONDS = 60
+Say = Callable[[str], None]
+
+
+def run_further(
+    check_context: CheckContext, work: Range, own: CheckReport, proving: Sequence[Case], say: Say = lambda _: None
+) -> dict[str, Any]:
+    """What the configured variations show of work whose checks pass in a clean checkout, as fields of `SinceStart`.
+
+    `proving`: the cases that turned green. `say` is told what begins.
+    """
+    fields: dict[str, Any] = {}
+    if proving:
+        say("the checks with other values in the tests that turned green")
+        if seen := run_altered_tests(check_context, work, own, proving):
+            fields |= {"cannot_fail": seen.cannot_fail, "not_altered": seen.unseen}
+    if proving and rests_on_new_tests(work, proving) and not work.config.judge.criteria:
+        say("the checks with the changed functions raising an error")
+        fields["unexercised"] = find_unexercised(check_context, work, own, proving)
+    if work.config.proof.neighbours:
+        say("calls with inputs near those of the head's tests")
+        fields["looked_up"] = find_lookups(check_context, work)
+    if work.config.proof.mutants:
+        say("the checks on mutants of changed lines")
+        fields["mutants"] = run_mutants(check_context, work, own)
+    return fields
 
 
 def find_lookups(check_context: CheckContext, work: Range) -> tuple[str, ...]:

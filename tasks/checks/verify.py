@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from helmsman.errors import OperatorError, TransientError
-from helmsman.records.checks import CheckReport, Judgement, ProbeResult, TrustedRun, Weight
-from helmsman.records.verification import EXIT_STATUS, OutcomeTable, Verification
+from helmsman.records.checks import CheckReport, CheckResult, Judgement, ProbeResult, TrustedRun, Weight
+from helmsman.records.proof import SinceStart
+from helmsman.records.verification import EXIT_STATUS, Verification
 from helmsman.verify.completion import criteria_of_doubts, required_tests
 from helmsman.verify.findings import describe_blocking
 from helmsman.verify.hints import hints, weigh
@@ -28,7 +29,7 @@ from tasks.checks.targets import (
     run_target,
     run_trusted,
 )
-from tasks.checks.variations import find_lookups, find_unexercised, probe, rests_on_new_tests, run_altered_tests, run_mutants
+from tasks.checks.variations import Say, probe, run_further
 from tasks.models.judge import ask_judge
 from tasks.models.sending import CallSettings
 from tasks.repository.clean_checkout import CleanCheckout
@@ -39,7 +40,6 @@ from tasks.repository.worktree import describe_uncommitted
 from tasks.system.process import never_stop
 
 NAMES = Names("the base", "the head")
-Say = Callable[[str], None]
 
 
 def verify(
@@ -62,7 +62,7 @@ def verify(
     if uncommitted := describe_uncommitted(work.repository):
         not_verified.append(uncommitted)
     hinted = (*find_outside_links(work), *hints(change_of(work, work.repository.top)))
-    noticed = (*fewer_tests(runs.head, runs.trusted, config.invariants), *hinted)
+    noticed = (*fewer_tests(runs.head, runs.since.tests_of_start, config.invariants), *hinted)
     findings = weigh(noticed, config.invariants) if work.changed else ()
     runs = replace(runs, findings=findings, further=(*not_verified, *further), uncommitted=uncommitted)
     try:
@@ -70,7 +70,7 @@ def verify(
     except (OperatorError, TransientError) as error:  # the results of the checks are worth having without the judge
         runs = replace(runs, judge_error=error.one_line)
     result, reasons = verdict(runs)
-    reports = (runs.head, runs.base, runs.trusted.report, runs.on_base) if work.changed else ()
+    reports = (runs.head, runs.base, runs.since.tests_of_start.report, runs.since.on_start) if work.changed else ()
     return Verification(
         verdict=result,
         exit_status=EXIT_STATUS[result],
@@ -78,17 +78,17 @@ def verify(
         base=work.base,
         head=work.commit,
         files_changed=len(work.changed),
-        table=runs.table,
+        table=runs.since.table,
         grounds=grounds(runs),
         head_checks=runs.head,
         base_checks=runs.base,
-        trusted_checks=runs.trusted.report,
-        new_tests=runs.on_base,
+        trusted_checks=runs.since.tests_of_start.report,
+        new_tests=runs.since.on_start,
         hidden=runs.hidden,
         probed=runs.probed,
         hints=tuple(finding for finding in runs.findings if finding.weight is Weight.HINT),
         judgement=runs.judgement,
-        runs=sum(report is not None for report in (*reports, runs.cannot_fail, runs.unexercised)) + bool(runs.hidden),
+        runs=sum(report is not None for report in (*reports, runs.since.cannot_fail, runs.since.unexercised)) + bool(runs.hidden),
         seconds=round(time.monotonic() - started, 3),
     )
 
@@ -98,7 +98,7 @@ def _run_checks(check_context: CheckContext, work: Range, say: Say) -> Runs:
     (base, base_tree), (head, head_tree) = commit_and_tree(top, work.base), commit_and_tree(top, work.commit)
     if not work.changed:
         empty = CheckReport(tree=head_tree, clean=True)
-        return Runs(empty, empty, names=NAMES, unchanged=True)
+        return Runs(empty, SinceStart(unchanged=True), empty, NAMES)
 
     def run(title: str, target: Target) -> CheckReport:
         say(title)
@@ -115,47 +115,29 @@ def _run_checks(check_context: CheckContext, work: Range, say: Say) -> Runs:
         new_tests = run_on_start(work, head_tree, at_head, partial(run, "the head's tests on the base's source"))
     table = outcome_table(at_head, at_base, trusted.report, new_tests.report, NAMES, new_tests.unloaded)
     table = weigh_changes(table, at_head, trusted, config.goal, config.invariants)
-    return Runs(
-        head=at_head,
-        base=at_base,
+    further, hidden = dict[str, Any](), tuple[CheckResult, ...]()
+    if at_head.passed:
+        further = run_further(check_context, work, at_head, table.of("proves"), say)
+        if config.hidden:
+            say("hidden checks on the head")
+            hidden = tuple(result.for_agent for result in run_hidden(check_context, work))
+    since = SinceStart(
+        needs_test=at_head.passed,
+        tests=new_tests.tests,
+        tests_of_start=trusted,
+        on_start=new_tests.report,
         table=table,
-        names=NAMES,
-        trusted=trusted,
-        on_base=new_tests.report,
-        proving=new_tests.tests,
-        new_tests_due=at_head.passed,
-        test_asked_for=asks_for_tests(config.goal),
-        **(_run_further(check_context, work, at_head, table, say) if at_head.passed else {}),
+        **further,
     )
-
-
-def _run_further(check_context: CheckContext, work: Range, head: CheckReport, table: OutcomeTable, say: Say) -> dict[str, Any]:
-    """Run the configured verifications that need a head with passing checks."""
-    results: dict[str, Any] = {}
-    if proving := table.of("proves"):
-        say("the checks with other values in the tests that turned green")
-        if seen := run_altered_tests(check_context, work, head, proving):
-            results |= {"cannot_fail": seen.cannot_fail, "not_altered": seen.unseen}
-    if proving and rests_on_new_tests(work, proving) and not work.config.judge.criteria:
-        say("the checks with the changed functions raising an error")
-        results["unexercised"] = find_unexercised(check_context, work, head, proving)
-    if work.config.hidden:
-        say("hidden checks on the head")
-        results["hidden"] = tuple(result.for_agent for result in run_hidden(check_context, work))
-    if work.config.proof.neighbours:
-        say("calls with inputs near those of the head's tests")
-        results["looked_up"] = find_lookups(check_context, work)
-    if work.config.proof.mutants:
-        say("the checks on mutants of changed lines")
-        results["mutants"] = run_mutants(check_context, work, head)
-    return results
+    asked_for = asks_for_tests(config.goal)
+    return Runs(at_head, since, at_base, NAMES, test_asked_for=asked_for, called="looked_up" in further, hidden=hidden)
 
 
 def _run_probes(
     check_context: CheckContext, work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say
 ) -> ProbeResult | None:
     """Run probes, which cost money, only if nothing else fails."""
-    has_failures = runs.head.failures or runs.table.of("fails") or [result for result in runs.hidden if not result.passed]
+    has_failures = runs.head.failures or runs.since.table.of("fails") or [result for result in runs.hidden if not result.passed]
     if not work.config.proof.probes or has_failures or not runs.head.results:
         return None
     say("probes: test cases by a model that has not seen the head's source")
@@ -166,14 +148,14 @@ def _run_probes(
 def _ask_judge(work: Range, runs: Runs, credentials: Callable[[], Mapping[str, str]], say: Say) -> Judgement | None:
     """Ask the judge, which costs money, only if all else passes."""
     config = work.config
-    failing = runs.table.of("fails") or (runs.probed and runs.probed.failing) or describe_blocking(runs.findings)
+    failing = runs.since.table.of("fails") or (runs.probed and runs.probed.failing) or describe_blocking(runs.findings)
     if not config.judge.criteria or not runs.head.passed or failing:
         return None
     say("the judge")
     top = work.repository.top
     tree = tree_of(top, work.commit)
-    changed = tuple(case.name for case in runs.table.of("asks"))
-    criteria = (*config.judge.criteria, *criteria_of_doubts(changed, runs.looked_up or ()))
-    question = replace(question_on(work, top, runs.head, criteria, tree), findings=runs.findings, proving=runs.proving)
+    changed = tuple(case.name for case in runs.since.table.of("asks"))
+    criteria = (*config.judge.criteria, *criteria_of_doubts(changed, runs.since.looked_up))
+    question = replace(question_on(work, top, runs.head, criteria, tree), findings=runs.findings, proving=runs.since.tests)
     settings = CallSettings(config, credentials, f"verify-{work.commit[:12]}/judge")
     return ask_judge(question, criteria, settings, read_files=partial(read_texts, top, tree))

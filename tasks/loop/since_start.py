@@ -29,7 +29,7 @@ from tasks.checks.targets import (
     with_checks,
     work_of,
 )
-from tasks.checks.variations import find_lookups, find_unexercised, probe_work, rests_on_new_tests, run_altered_tests, run_mutants
+from tasks.checks.variations import probe_work, run_further
 from tasks.credentials import judge_credentials
 from tasks.repository.hidden import require_known, store_output
 from tasks.repository.loop_context import LoopContext
@@ -109,10 +109,7 @@ def _since_start(
     passing_now = passing_on_start(work, tree, outcome.table.of("proves"), run) if is_due else ()
     if passing_now:
         outcome = _outcomes(state, evidence, report, trusted, shown, passing_now)
-    can_probe = config.workspace.clean and bool(work.changed)
-    proving = outcome.table.of("proves") if may_complete and report.passed and config.workspace.clean else ()
-    seen = run_altered_tests(place, work, report, proving) if proving else None
-    needs_exercise = bool(proving) and rests_on_new_tests(work, proving) and not config.judge.criteria
+    can_vary, proving = config.workspace.clean and work.changed, outcome.table.of("proves") if may_complete else ()
     since = SinceStart(
         unchanged=not work.changed,
         needs_test=new_tests.needs_test(state, evidence),
@@ -126,11 +123,7 @@ def _since_start(
         packages=_changed_packages(context, state),
         passing_now=passing_now,
         table=outcome.table,
-        looked_up=find_lookups(place, work) if can_probe and config.proof.neighbours else (),
-        mutants=run_mutants(place, work, report) if can_probe and config.proof.mutants else None,
-        cannot_fail=seen.cannot_fail if seen else None,
-        not_altered=seen.unseen if seen else (),
-        unexercised=find_unexercised(place, work, report, proving) if needs_exercise else None,
+        **(run_further(place, work, report, proving) if can_vary else {}),
     )
     return since, outcome
 

@@ -15,6 +15,7 @@ from helmsman.records.checks import (
     TrustedRun,
     Weight,
 )
+from helmsman.records.proof import SinceStart
 from helmsman.records.verification import EXIT_STATUS, Grounds, Reason, Verdict, Verification
 from helmsman.render.verification import MARK, table_lines, verification_markdown
 from helmsman.verify.outcomes import Names, outcome_table, weigh_changes
@@ -55,7 +56,8 @@ def judged(
 ) -> tuple[Verdict, list[str]]:
     copy, config = TrustedRun(put_back=(FILE,), report=trusted), fields.pop("config", InvariantsConfig())
     table = weigh_changes(outcome_table(head, base, trusted, on_base, NAMES), head, copy, goal, config)
-    word, reasons = verdict(Runs(head, base, table, **fields))
+    since = SinceStart(table=table, unchanged=fields.pop("unchanged", False))
+    word, reasons = verdict(Runs(head, since, base, **fields))
     return word, [reason.rule for reason in reasons]
 
 
@@ -121,7 +123,7 @@ def test_a_new_test_proves_the_change_if_its_file_does_not_load_without_it() -> 
 
 def test_an_empty_change_is_inconclusive() -> None:
     assert judged(GREEN, GREEN, unchanged=True) == ("inconclusive", ["unchanged"])
-    assert grounds(Runs(head=CheckReport(tree=""), unchanged=True)) == Grounds()
+    assert grounds(Runs(CheckReport(tree=""), SinceStart(unchanged=True))) == Grounds()
 
 
 def test_a_judge_replaces_proof_but_does_not_excuse_broken_tests() -> None:
@@ -164,7 +166,7 @@ def test_reported_cases_are_named_changed_ones_first() -> None:
 def test_a_failing_case_is_gone_if_no_test_ran(head: CheckReport) -> None:
     assert [case.outcome for case in outcome_table(head, ran(A), None, None, NAMES).cases] == ["GONE"]
     assert judged(ran(A), head) == ("inconclusive", ["no_test_ran", "expectations", "unproven"])
-    _, reasons = verdict(Runs(head, ran(A), outcome_table(head, ran(A), None, None, NAMES)))
+    _, reasons = verdict(Runs(head, SinceStart(table=outcome_table(head, ran(A), None, None, NAMES)), ran(A)))
     assert reasons[-1].why == f"tests that failed on the base did not run: {A}"
 
 
