@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from helmsman.parsers.literals import descendants, find_declared_value, text_of
+from helmsman.parsers.case_rows import Pattern, bindings
+from helmsman.parsers.literals import descendants, find_declared_value, parts_of, text_of
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -34,14 +35,6 @@ class Column(NamedTuple):
     """Number of rows, each a case of its own, if others are not known; None if these are all, or a single case has all."""
 
 
-class _Binding(NamedTuple):
-    """A pattern and the rows that it takes."""
-
-    pattern: "Node | Sequence[str]"
-    rows: "Node"
-    are_cases: bool = False
-
-
 def column_of(side: "Node", unit: "Node") -> Column | None:
     """Return the values of a name, an element or a field of a row; None if they are not known, or serve as inputs too."""
     name, key = _name_and_key(side)
@@ -49,11 +42,11 @@ def column_of(side: "Node", unit: "Node") -> Column | None:
         return None
     node = side
     while (parent := node.parent) is not None:
-        for binding in _bindings(parent):
+        for binding in bindings(parent):
             rows = _rows_of(binding.rows)
             if rows is None or not _binds(binding.pattern, name):
                 continue
-            values = [_value_in(row, binding, name, key) for row in rows]
+            values = [_value_in(row, binding.pattern, name, key) for row in rows]
             known = tuple(value for value in values if value is not None)
             complete = len(known) == len(values)
             return Column(known, None if complete or not binding.are_cases else len(known)) if known else None
@@ -118,52 +111,11 @@ def _decides(use: "Node", unit: "Node", statement: "Node") -> bool:
     return True
 
 
-def _bindings(node: "Node") -> list[_Binding]:
-    """Return what a loop, a decorator or a callback binds."""
-    if node.type in {"for_statement", "for_in_statement"}:
-        clause = next((child for child in node.named_children if child.type == "range_clause"), node)
-        left, right = clause.child_by_field_name("left"), clause.child_by_field_name("right")
-        return [_Binding(left, right)] if left is not None and right is not None else []
-    if node.type == "decorated_definition":
-        return list(_parametrized(node))
-    return _callback(node) if node.type in {"arrow_function", "function_expression"} else []
-
-
-def _parametrized(node: "Node") -> list[_Binding]:
-    found = list[_Binding]()
-    for decorator in (child for child in node.named_children if child.type == "decorator"):
-        call = decorator.named_children[0]
-        arguments = call.child_by_field_name("arguments")
-        if (
-            text_of(call.child_by_field_name("function")).endswith("parametrize")
-            and arguments
-            and len(arguments.named_children) > 1
-        ):
-            names = re.findall(r"\w+", text_of(arguments.named_children[0]))
-            found.append(_Binding(names, arguments.named_children[1], are_cases=True))
-    return found
-
-
-def _callback(node: "Node") -> list[_Binding]:
-    call = node.parent.parent if node.parent else None
-    callee = call.child_by_field_name("function") if call and call.type == "call_expression" else None
-    params = node.child_by_field_name("parameters") or node.child_by_field_name("parameter")
-    if callee is None or params is None:
-        return []
-    if callee.type == "member_expression" and text_of(callee.child_by_field_name("property")) == "forEach":
-        table = callee.child_by_field_name("object")
-        return [_Binding(params.named_children[0] if params.type == "formal_parameters" else params, table)] if table else []
-    each = callee.child_by_field_name("arguments") if callee.type == "call_expression" else None
-    if each is None or not each.named_children or not text_of(callee.child_by_field_name("function")).endswith(".each"):
-        return []
-    names = params.named_children if params.type == "formal_parameters" else [params]
-    plain = all(name.type == "identifier" for name in names) and len(names) > 1
-    return [_Binding([text_of(name) for name in names] if plain else names[0], each.named_children[0], are_cases=True)]
-
-
-def _binds(pattern: "Node | Sequence[str]", name: str) -> bool:
+def _binds(pattern: Pattern, name: str) -> bool:
+    if isinstance(pattern, str):
+        return pattern == name
     if isinstance(pattern, Sequence):
-        return name in pattern
+        return any(_binds(one, name) for one in pattern)
     return any(text_of(one) == name for one in descendants(pattern, "identifier", "shorthand_property_identifier_pattern"))
 
 
@@ -180,8 +132,8 @@ def _rows_of(node: "Node") -> "list[Node] | None":
         return [child for child in inner.named_children if child.type == "pair"] if inner and inner.type == "dictionary" else None
     if node.type == "composite_literal":
         body = node.child_by_field_name("body")
-        return [child for child in body.named_children if child.type != "comment"] if body else None
-    return [child for child in node.named_children if child.type != "comment"] if node.type in _SEQUENCES else None
+        return parts_of(body) if body else None
+    return parts_of(node) if node.type in _SEQUENCES else None
 
 
 def _plain(node: "Node") -> "Node":
@@ -191,27 +143,36 @@ def _plain(node: "Node") -> "Node":
     return node
 
 
-def _value_in(row: "Node", binding: _Binding, name: str, key: str) -> "Node | None":
+def _value_in(row: "Node", pattern: Pattern, name: str, key: str) -> "Node | None":
     """Return the part of a row that a name, or a key of it, stands for."""
-    pattern, row = binding.pattern, _plain(row)
+    row = _plain(row)
     if row.type == "call":  # pytest.param(…)
         arguments = row.child_by_field_name("arguments")
         if arguments is None or not text_of(row.child_by_field_name("function")).endswith("param"):
             return None
         row = arguments
-        if isinstance(pattern, Sequence) and len(pattern) == 1:
-            return _keyed(row.named_children[0], key) if row.named_children else None
-    if isinstance(pattern, Sequence):
-        part = row if len(pattern) == 1 else _at(row, list(pattern).index(name))
-    elif pattern.type == "object_pattern":
-        part = _member(row, name)
-    elif pattern.type in _PATTERNS:
-        names = [text_of(child) for child in pattern.named_children]
-        is_go = pattern.parent is not None and pattern.parent.type == "range_clause"
-        part = (_of_pair(row) if names[-1] == name else None) if is_go else _at(row, names.index(name)) if name in names else None
+    if isinstance(pattern, str):
+        part = _at(row, 0) if row.type == "argument_list" else row
+    elif isinstance(pattern, Sequence):
+        at = next(place for place, one in enumerate(pattern) if _binds(one, name))
+        part, inner = row if len(pattern) == 1 and row.type != "array" else _at(row, at), pattern[at]
+        if part is not None and not isinstance(inner, str):
+            return _value_in(part, inner, name, key)
     else:
-        part = row
+        part = _part_in_pattern(row, pattern, name)
     return _keyed(part, key) if part is not None else None
+
+
+def _part_in_pattern(row: "Node", pattern: "Node", name: str) -> "Node | None":
+    pattern = pattern.child_by_field_name("pattern") or pattern  # TypeScript's parameters may have types
+    if pattern.type == "object_pattern":
+        return _member(row, name)
+    if pattern.type not in _PATTERNS:
+        return row
+    names = [text_of(child) for child in pattern.named_children]
+    if pattern.parent is not None and pattern.parent.type == "range_clause":
+        return _of_pair(row) if names[-1] == name else None
+    return _at(row, names.index(name)) if name in names else None
 
 
 def _of_pair(row: "Node") -> "Node":

@@ -97,6 +97,10 @@ TABLES = {
         MARK.format("'n, ok', [(1, True), (2, True)]", "n, ok", "f(n) is ok"),
         "[(1, False), (2, False)]",
     ),
+    "calls in rows": (
+        MARK.format("'n, wanted', [(1, Decimal('2')), (2, Decimal('3'))]", "n, wanted", "f(n) == wanted"),
+        "[(1, Decimal('3')), (2, Decimal('2'))]",
+    ),
     "rows by name": (f"ROWS = [(1, 'a'), (2, 'b')]\n\n\n{OF_ROWS}", "[(1, 'b'), (2, 'a')]"),
     "pairs of a dictionary": (f"ROWS = {{'a': 1, 'b': 2}}\n\n\n{OF_ITEMS}", "{'a': 2, 'b': 1}"),
     "fields": (OF_FIELDS, "[{'n': 1, 'w': 4}, {'n': 2, 'w': 2}]"),
