@@ -20,15 +20,18 @@ def with_stubs(text: str, lines: Collection[int], before: str = "") -> str | Non
     """
     functions = _functions_in(text)
     existing = _functions_in(before).keys()
-    stubs: dict[int, str] = {}
+    stubs: dict[tuple[int, int], str] = {}
     for name, function in functions.items():
-        place = None if lines_of(function).isdisjoint(lines) else _place_of_stub(function)
-        if place:
+        if not lines_of(function).isdisjoint(lines):
             new = NEW_INIT if function.name == "__init__" else NEW
-            stubs[place[0]] = f"{' ' * place[1]}{CHANGED if name in existing else new}"
+            stubs[_place_of_stub(function)] = CHANGED if name in existing else new
     written = text.split("\n")
-    for line in sorted(stubs, reverse=True):
-        written.insert(line - 1, stubs[line])
+    for line, column in sorted(stubs, reverse=True):
+        data, stub = written[line - 1].encode(), stubs[line, column]
+        if data[:column].strip():  # the body of a function on one line
+            written[line - 1] = f"{data[:column].decode()}{stub}; {data[column:].decode()}"
+        else:
+            written.insert(line - 1, f"{' ' * column}{stub}")
     return "\n".join(written) if stubs else None
 
 
@@ -52,15 +55,10 @@ def _outermost_functions(body: Sequence[ast.stmt], prefix: str) -> Iterator[tupl
             yield from _outermost_functions(node.body, f"{prefix}{node.name}.")
 
 
-def _place_of_stub(function: _Function) -> tuple[int, int] | None:
-    """Line and column of a first statement, after the docstring; None for a function on one line."""
-    docstring = ast.get_docstring(function, clean=False) is not None
-    first, after = function.body[0], function.body[1:2]
-    if first.lineno == function.lineno:
-        return None
-    if docstring and not after:
-        return (first.end_lineno or first.lineno) + 1, first.col_offset
-    start = after[0] if docstring else first
+def _place_of_stub(function: _Function) -> tuple[int, int]:
+    """Line and column, in bytes, of a first statement: after the docstring, unless there is nothing else."""
+    has_docstring = ast.get_docstring(function, clean=False) is not None
+    start = function.body[int(has_docstring and len(function.body) > 1)]
     decorators = start.decorator_list if isinstance(start, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) else []
     return min(start.lineno, *(decorator.lineno for decorator in decorators)) if decorators else start.lineno, start.col_offset
 

@@ -58,10 +58,17 @@ def test_new_functions_return_an_ellipsis_and_a_new_class_has_an_empty_init() ->
     assert stubbed is not None
     assert first_statements(stubbed)["__init__"] == "return"
     assert "def total():\n    return ...\n" in stubbed
-    assert stubbed.count("raise NotImplementedError") == 4  # also of the method with the same name
+    assert stubbed.count("raise NotImplementedError") == 5  # also of the method with the same name
 
 
-@pytest.mark.parametrize("lines", [[2], [26], []], ids=["a constant", "a function on one line", "nothing"])
+def test_a_function_on_one_line_gets_its_stub_there() -> None:
+    new = "def é(a,\n    b): return a + b\ndef box(): ...\n"
+    stubbed = with_stubs(TEXT + new, range(28, 40), f"{TEXT}def box(): pass\n") or ""
+    assert "    b): return ...; return a + b\ndef box(): raise NotImplementedError; ...\n" in stubbed
+    assert first_statements(stubbed)["short"] == "return 4"
+
+
+@pytest.mark.parametrize("lines", [[2], []], ids=["a constant", "nothing"])
 def test_without_a_changed_function_nothing_is_replaced(lines: list[int]) -> None:
     assert with_stubs(TEXT, lines) is None
     assert with_stubs("def broken(:\n", [1]) is None
