@@ -199,6 +199,27 @@ class Expectations:
 _FLIPPED = {"True": b"False", "False": b"True", "true": b"false", "false": b"true", "None": b"'~'", "null": b"'~'"}
 
 
+_ROWS = frozenset(["list", "tuple", "set", "dictionary", "array", "object", "literal_value"])
+_OVER_ROWS = re.compile(r"(?:enumerate|zip|sorted|items|entries|forEach|map|filter)$")
+
+
+def may_be_expected(node: "Node", text: str) -> bool:
+    """Whether a literal of a program without assertions may say what is right: one compared, in a row, or given to a function of
+    the program. A path, a message or a counter does not.
+    """
+    may = False
+    while (parent := node.parent) is not None and not parent.type.endswith(("statement", "block", "declaration")):
+        if parent.type in _CALLS and node.type in ARGUMENTS:
+            called = _called_name(node)
+            own = re.search(rf"\b(?:def|function|func|fn|const|let|var) {re.escape(called)}\b", text) if called else None
+            if not (own or _OVER_ROWS.search(called)):
+                return False
+            may = may or own is not None
+        may = may or parent.type in _ROWS or (parent.type in _COMPARISONS and _operator(parent) in _EQUALS | {"!=="})
+        node = parent
+    return may
+
+
 def _unit_of(node: "Node") -> "Node":
     """Return the whole assertion: `expect(f(1)).toBe(3)`, and in Go the condition before `t.Error`."""
     unit = node

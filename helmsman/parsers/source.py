@@ -126,11 +126,6 @@ class Source:
         comments = (place for place in (self.places("comment") if self.language else lines) if _SUPPRESSION.search(place.text))
         return tuple(sorted((*comments, *self.places("suppression"))))
 
-    @property
-    def literal_spans(self) -> tuple[tuple[int, int, int], ...]:
-        """Byte ranges of literals without their quotes, and their lines, counted from 1."""
-        return tuple((node.start_byte, node.end_byte, node.start_point.row + 1) for node in self._captured("literal"))
-
     def nodes(self, name: str) -> list["Node"]:
         """Return the nodes of a capture of the language's query, by place."""
         return self._captured(name)

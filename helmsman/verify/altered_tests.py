@@ -8,8 +8,8 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from helmsman.parsers.expectations import QUOTES, Change, Edit, Expectations, alter_literal, apply_edits, step_at
-from helmsman.parsers.source import Source, Test, is_test_file, language_of
+from helmsman.parsers.expectations import QUOTES, Change, Edit, Expectations, alter_literal, apply_edits, may_be_expected, step_at
+from helmsman.parsers.source import Source, Test, language_of
 from helmsman.plain import clean
 from helmsman.records.checks import CheckResult
 from helmsman.records.verification import Case
@@ -72,28 +72,29 @@ def alter_values(source: Source) -> str | None:
     """Return the text with other numbers and strings in all tests; None if there are fewer than two.
 
     For checks that name no test, and tests without a known expectation. A single value, such as a time limit, may not matter.
+    Of a program without tests, only values that may be expected change: without its paths it would find no cases, and pass.
     """
     inside = frozenset(_lines_of_tests(source))
     data, edits = source.text.encode(errors="replace"), list[Edit]()
-    for start, stop, line in source.literal_spans:
-        old, quoted = data[start:stop], data[start - 1 : start] in QUOTES
+    for node in source.nodes("literal"):
+        old, quoted = data[node.start_byte : node.end_byte], data[node.start_byte - 1 : node.start_byte] in QUOTES
         new = b"" if _MODULE.match(old) else alter_literal(old, step_at(len(edits)), quoted=quoted)
-        if line in inside and new:
-            edits.append(Edit(start, stop, new))
+        decides = node.start_point.row + 1 in inside and (source.tests or may_be_expected(node, source.text))
+        if decides and new:
+            edits.append(Edit(node.start_byte, node.end_byte, new))
     return apply_edits(source.text, edits) if len(edits) > 1 else None
 
 
 def _tests_of(source: Source, cases: Collection[str] | None) -> Iterator[Test]:
-    for test in source.tests or _whole_program(source):
+    for test in _tests_in(source):
         name = test.bare_name
         if cases is None or any(_is_case_of(name, case) or is_name_of_file(case, source.path) for case in cases):
             yield test
 
 
-def _whole_program(source: Source) -> Iterator[Test]:
-    """Yield the only test of a program that a check runs, unless runners collect tests from it."""
-    if not is_test_file(source.path):
-        yield Test(source.path, 1, source.text.count("\n") + 1)
+def _tests_in(source: Source) -> tuple[Test, ...]:
+    """Return the tests that runners collect from a file, or else all of it: a program that a check runs."""
+    return source.tests or (Test(source.path, 1, source.text.count("\n") + 1),)
 
 
 def _is_case_of(name: str, case: str) -> bool:
@@ -107,7 +108,7 @@ def _is_case_of(name: str, case: str) -> bool:
 def _lines_of_tests(source: Source) -> Iterator[int]:
     """Yield the lines of each test and of the code before it, such as its table of cases."""
     end = 0
-    for test in source.tests or _whole_program(source):
+    for test in _tests_in(source):
         yield from range(end + 1, test.last + 1)
         end = max(end, test.last)
 

@@ -223,16 +223,15 @@ def _run_with_texts(
 
 def _altered_texts(work: Range, cases: Sequence[Case]) -> tuple[Mapping[str, str], Mapping[str, int | None]]:
     """Test files with other values, and how many rows of each test must fail with them."""
-    tree, programs = (
-        tree_of(work.repository.common, work.commit),
-        work.programs_of(*(check.command for check in work.config.checks)),
-    )
+    tree, commands = tree_of(work.repository.common, work.commit), [check.command for check in work.config.checks]
+    programs = work.programs_of(*commands)
     paths = [blob.path for blob in tree if _may_test(blob.path) or blob.path in programs]
     # a check without case names: it may be any of its tests
     names = None if any(case.name == case.check for case in cases) else frozenset(case.name for case in cases)
     in_cases = [path for path in paths if any(path in case.name for case in cases)]
     texts = _texts(work, tree, [*in_cases, *tests_for([*work.changed], paths), *paths])
-    sources = [Source(path, text) for path, text in texts.items()]
+    run = {*programs, *(word.removeprefix("./") for command in commands for word in command.split())}
+    sources = [source for source in (Source(*file) for file in texts.items()) if source.tests or source.path in run]
     found = ((source.path, altered) for source in sources if (altered := alter_expectations(source, names)))
     files = dict(islice(found, MOST_ALTERED))
     if files or names is not None:

@@ -61,12 +61,25 @@ ROWS_READ = (
     "import re\n\n\ndef twice(n):\n    rows = re.findall(r'\\((\\d+), (\\d+)\\)', open('test_calc.py').read())\n"
     "    return {int(a): int(b) for a, b in rows}[n]\n"
 )
+PROGRAM = {
+    "calc.py": "def twice(n):\n    return 0\n",
+    "run_tests.py": (
+        "import sys\nfrom calc import twice\n\nwrong = [n for n, wanted in [(1, 2), (3, 6)] if twice(n) != wanted]\n"
+        "print('failed:', wrong)\nsys.exit(bool(wrong))\n"
+    ),
+}
+EXIT = "import sys\n\nend = sys.exit\nsys.exit = lambda status: end(0)\n\n\ndef twice(n):\n    return 0\n"
 FAKES = {
     "a module that takes the place of the framework": (UNITTEST, CALC, FRAMEWORK),
     "an assertion that is patched": (UNITTEST, CALC, {"calc.py": PATCHED}),
     "answers that are read from the test": (UNITTEST, CALC, {"calc.py": READ}),
     "a solved test beside one that everything satisfies": (UNITTEST, TWO, {"calc.py": MIXED}),
     "rows that are read from the test": (PYTEST, TABLE, {"calc.py": ROWS_READ}),
+    "a program whose exit status is patched": (
+        f"{sys.executable} run_tests.py",
+        PROGRAM,
+        {"calc.py": EXIT},
+    ),
     "a makefile that is read first": ("make test", MAKEFILE, {"GNUmakefile": RECIPE, "faked.py": FAKED}),
     "a makefile that is included": ("make test", MAKEFILE, {"local.mk": RECIPE, "faked.py": FAKED}),
 }

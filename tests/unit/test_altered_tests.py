@@ -56,6 +56,24 @@ def test_nothing_is_altered_without_values_that_matter(text: str) -> None:
     assert alter_values(Source(path, text)) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "altered"),
+    [
+        (
+            "for a, b in [(1, 1)]:\n    if f(a) != b:\n        sys.exit(1)\n",
+            "in [(2, 5)]:\n    if f(a) != b:\n        sys.exit(1)",
+        ),
+        ("bad = 0\nif f(7) != 3 or f(8) != 4:\n    bad += 1\n", "bad = 0\nif f(7) != 4 or f(8) != 8:\n    bad += 1"),
+        ("def same(a, b): ...\n\nsame(f('a'), 'A')\nsame(f('b'), 'B')\n", "same(f('a'), 'A~')\nsame(f('b'), 'B~~~~')"),
+        ("bad = [p for p in Path('cases').glob('*.in') if f(p) != read(p, '.out')]\nsys.exit(len(bad) > 0)\n", ""),
+        ("run(['make', 'clean'])\nif f() != 3:\n    print('failed', 4)\n    sys.exit(1)\n", ""),
+    ],
+)
+def test_of_a_program_without_tests_only_values_that_may_be_expected_are_altered(text: str, altered: str) -> None:
+    found = alter_values(Source("run_tests.py", text))
+    assert altered in found if altered and found else found is None and not altered
+
+
 def test_without_an_expectation_every_value_of_a_nameless_check_is_altered() -> None:
     table = "ROWS = [(1, 1)]\n\n\ndef test_it():\n    check(ROWS)\n"
     assert "[(2, 5)]" in (alter_values(Source("t.py", table)) or "")
