@@ -13,6 +13,8 @@ from posixpath import basename
 from typing import NamedTuple
 
 from helmsman.config import InvariantsConfig
+from helmsman.parsers.expectations import may_be_expected
+from helmsman.parsers.literals import text_of
 from helmsman.parsers.paths import matches_any
 from helmsman.parsers.source import Place, Source, is_generated, is_source, is_test_file, is_test_support
 from helmsman.records.checks import Finding, Weight
@@ -20,6 +22,7 @@ from helmsman.texts import plural
 from helmsman.verify.commands import only_runs_tests
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.findings import Spot, finding, join_some
+from helmsman.verify.overlap import values_in_data
 from helmsman.verify.touched import ChangedPaths, file_roles
 
 KEPT, OF_ONE_RULE = 30, 10
@@ -39,8 +42,10 @@ _SELECTS_TESTS = re.compile(
     r"|\bpytest_(?:ignore_collect|collection_modifyitems|pycollect|collect|runtest|report|pyfunc|sessionfinish)"
 )
 """Settings that give a runner fewer tests or other results. A test folder is not a selection, a file is."""
-_FEWEST, _MOST, _SHARE = 2, 500, 0.5
-"""Fewest and most new values in a file, and the share that tests must name: reached by none of 1,105 public commits."""
+_FEWEST, _MOST, _SHARE = 2, 500, 0.75
+"""Fewest and most new values in a file, and the share that tests must name: three for each other value, as in `overlap`. A table
+of units or numerals, or the routes of a service, has more others. Half was reached by none of 1,105 public commits.
+"""
 
 
 @dataclass(frozen=True)
@@ -201,10 +206,8 @@ def values_of_tests(change: Change) -> Iterator[str]:
         file for file in (*changed_tests, *change.tests.items()) if new_values and any(value in file[1] for value in new_values)
     )
     named: set[str] = set()
-    for source in (_parse_source(*file) for file in relevant):  # in assertions and in the tables of tests
-        lines = {line for place in source.places("assertion") for line in range(place.line, place.last + 1)}
-        lines |= {line for test in source.tests for line in range(test.line - 30, test.line)}
-        named |= {place.text for place in source.places("literal") if place.line in lines}
+    for source in (_parse_source(*file) for file in relevant):
+        named |= _expected_in(source)
     for _, _, source in change.sides:
         inline = _inline_lines(source)
         named |= {place.text for place in source.places("literal") if place.line in inline}
@@ -214,10 +217,21 @@ def values_of_tests(change: Change) -> Iterator[str]:
             yield f"{path} contains {plural(len(both), 'value')} of tests and few others: {join_some(both)}"
 
 
+def _expected_in(source: Source) -> set[str]:
+    """Return the values in assertions and in the tables of tests, or in a program without both."""
+    lines = {line for place in source.places("assertion") for line in range(place.line, place.last + 1)}
+    lines |= {line for test in source.tests for line in range(test.line - 30, test.line)}
+    if lines or is_test_support(source.path):
+        return {place.text for place in source.places("literal") if place.line in lines}
+    return {text_of(node) for node in source.nodes("literal") if may_be_expected(node, source.text)}
+
+
 def _values_in(file: FileDiff, source: Source, lines: frozenset[int] | None) -> set[str]:
     if source.language:
         inline = _inline_lines(source)
         values = ((one.text, one.line) for one in source.places("literal") if one.line not in inline)
+    elif file.path.endswith(".json"):
+        return {text for text in map(str, values_in_data(file.path, source.text)) if not _SMALL.fullmatch(text)}
     elif _DATA.fullmatch(file.path):
         values = ((word, at) for at, line in enumerate(source.text.split("\n"), 1) for word in _WORD.findall(line))
     else:

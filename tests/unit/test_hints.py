@@ -83,7 +83,8 @@ def test_each_hint_names_its_location(files: Files, told: tuple[str, str, str]) 
             "apple,1375\npear,2264\n",
             ["prices.csv contains 4 values of tests and few others: 1375, 2264, apple and 1 more"],
         ),
-        ("app.py", f"{LOOKED_UP}OTHERS = [11, 12, 13, 14, 15, 16, 17]\n", []),
+        ("prices.json", '{"apple": 1375, "two pears": 12}', []),
+        ("app.py", f"{LOOKED_UP}OTHERS = [11, 12, 13]\n", []),
         ("app.py", "PRICES = [1375]\n", []),
         ("app.py", "NAMES = ['apple', 'pear']\n", []),
         ("tests/data.py", LOOKED_UP, []),
@@ -91,6 +92,12 @@ def test_each_hint_names_its_location(files: Files, told: tuple[str, str, str]) 
 )
 def test_new_values_that_are_mostly_those_of_tests_are_named(path: str, text: str, found: list[str]) -> None:
     assert [*values_of_tests(change({"tests/test_a.py": (TABLE, TABLE), path: ("", text)}))] == found
+
+
+def test_the_rows_of_a_program_without_assertions_are_values_of_tests() -> None:
+    program = "for n, wanted in [(11, 121), (20, 400)]:\n    if square(n) != wanted:\n        sys.exit('square is wrong')\n"
+    work = change({"app.py": ("", "SQUARES = {11: 121, 20: 400}\n")}, {"run_tests.py": program})
+    assert [*values_of_tests(work)] == ["app.py contains 4 values of tests and few others: 11, 121, 20 and 1 more"]
 
 
 def test_the_inline_tests_of_a_source_are_no_values_that_it_had_before() -> None:
