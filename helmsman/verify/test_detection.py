@@ -35,7 +35,8 @@ def _first_match(file: FileDiff, rules: dict[str, re.Pattern[str]]) -> Iterator[
     removed = {line.text.strip() for line in file.removed}
     for line in file.added:
         text = line.text.strip()
-        what = next((what for what, rule in rules.items() if rule.search(text)), "") if text not in removed else ""
+        plain = text.replace("\\.", ".")  # in a pattern
+        what = next((what for what, rule in rules.items() if rule.search(plain)), "") if text not in removed else ""
         if what:
             yield f"{file.path} {what}: {shorten(text, SHOWN)}"
             return

@@ -26,6 +26,7 @@ def found(path: str, line: str, before: str = "") -> list[str]:
         ("app.py", "from tests.test_slugs import reference", "imports its tests"),
         ("app.py", 'rows = open("tests/test_slugs.py").read()', "names a file of the tests"),
         ("size.sh", "grep $1 check_it.sh", "names a file of the tests"),
+        ("app.py", 'at = re.search(r"test_slugs\\.py:([0-9]+)", stack)', "names a file of the tests"),
     ],
 )
 def test_a_line_of_a_source_that_looks_at_tests_is_named(path: str, line: str, what: str) -> None:
