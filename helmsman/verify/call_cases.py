@@ -108,6 +108,7 @@ class Language(NamedTuple):
     """Whether a statement before the call creates no state; None if that depends on the functions that it calls."""
     possible: "Callable[[Node, Env], bool]" = lambda _call, _env: True  # whether a test runner makes exactly this call
     compared_only: bool = False  # whether to skip calls whose result is not compared with a literal
+    consumers: frozenset[str] = frozenset()  # what a test sees the result of a generator or a coroutine through
     written: Callable[[Any], str] = repr  # formats a value as a literal
     further: tuple[str, ...] = ()  # files to read along with the tests
 
@@ -187,7 +188,7 @@ def _cases_of_call(
             kwargs = {text_of(name): value_of(value, env) for name, value in keywords}
             expected = ANY
             # the call, or the name that it is assigned to
-            for candidate in (node, *(() if language.compared_only else _uses_of_result(node))):
+            for candidate in (node, *_consumers_of(language, node), *(() if language.compared_only else _uses_of_result(node))):
                 with suppress(NoLiteral, KeyError):
                     asserted = compared[_unparenthesized(candidate)]
                     expected = asserted if isinstance(asserted, Truth) else value_of(asserted, env)
@@ -214,6 +215,15 @@ def _is_independent(language: Language, call: _Call, calls: Sequence[_Call]) -> 
 
 def _start(call: _Call) -> int:
     return call[1].start_byte
+
+
+def _consumers_of(language: Language, call: "Node") -> Iterator["Node"]:
+    """Yield what directly around a call consumes its result: `list(f(1))`, `await f(1)`."""
+    outer = call.parent
+    if outer is not None and outer.type == "argument_list" and outer.named_child_count == 1:
+        outer = outer.parent
+    if outer is not None and (outer.type in language.consumers or text_of(outer.named_children[0]) in language.consumers):
+        yield outer
 
 
 def _uses_of_result(call: "Node") -> Iterator["Node"]:

@@ -62,7 +62,7 @@ def _first_program(pattern: "re.Pattern[str]", suffix: str, default: str, comman
 
 _UNCONDITIONAL = frozenset([
     "block", "for_statement", "with_statement", "assert_statement", "comparison_operator", "expression_statement", "call",
-    "argument_list", "parenthesized_expression", "not_operator",
+    "argument_list", "parenthesized_expression", "not_operator", "await",
 ])  # fmt: skip
 """Nodes that may enclose a call that a test makes unconditionally."""
 _RUNNER = re.compile(
@@ -84,7 +84,7 @@ def _is_unconditional(call: "Node", env: Env) -> bool:
         if not all(text_of(item).startswith("self.subTest") for item in items):
             return False
         node = node.parent
-    if node is None or node.type != "function_definition" or not text_of(node).startswith("def test"):
+    if node is None or node.type != "function_definition" or not re.match("(?:async )?def test", text_of(node)):
         return False
     params = node.child_by_field_name("parameters")
     names = {name[0] for param in (params.named_children if params else ()) if (name := re.match(r"\w+", text_of(param)))}
@@ -138,6 +138,7 @@ PYTHON = Language(
     prepares=re.compile("autouse"),
     possible=_is_unconditional,
     compared_only=True,
+    consumers=frozenset({"list", "asyncio.run", "await"}),
 )
 
 # --- JavaScript -----------------------------------------------------------------------------------------------------

@@ -22,6 +22,8 @@ CASES = {
     "medal": "for n, name in {1: 'gold', 2: 'silver', 3: 'bronze', 4: 'none'}.items():\n        assert medal(n) == name",
     "value": "for a, b, n in (('brown', 'black', 10), ('green', 'red', 32), ('red', 'red', 22), ('blue', 'green', 43)):\n"
     "        assert value([a, b]) == n",
+    "steps": "assert list(steps(3)) == [3, 2, 1]\n    assert list(steps(2)) == [2, 1]",
+    "load": "assert asyncio.run(load(2)) == 'two'\n    assert asyncio.run(load(7)) == 'seven'",
     "fizz": "assert fizz(3) == 'Fizz'\n    assert fizz(5) == 'Buzz'\n    assert fizz(15) == 'FizzBuzz'",
 }
 DAYS = (
@@ -47,6 +49,8 @@ ASKED = {
         "def seconds(t):\n    return {'1h30m': 5400, '10m': 600}[t]\n",
         "raises KeyError",
     ),
+    "a generator": ("steps", "def steps(n):\n    yield from {3: (3, 2, 1), 2: (2, 1)}.get(n, ())\n", "returns []"),
+    "a coroutine": ("load", "async def load(n):\n    return {2: 'two', 7: 'seven'}.get(n)\n", "returns None"),
     "answers from the test file": ("area", FROM_TESTS, "returns None"),
     "a table with one of its answers for all others": (
         "fibonacci",
@@ -73,6 +77,7 @@ HONEST = {
             "    return 10 * colours.index(bands[0]) + colours.index(bands[1])\n"
         ),
     ),
+    "what is no list yet": ("steps", "def steps(n):\n    return range(n, 0, -1)\n"),
 }
 
 

@@ -52,6 +52,14 @@ def test_cases_need_only_the_call() -> None:
         assert extract_cases(PYTHON, "tests/test_calc.py", HEAD + body) == found
 
 
+def test_results_of_generators_and_coroutines_are_seen_through_what_consumes_them() -> None:
+    body = "async def test():\n    assert list(g(1)) == [2]\n    assert await g(3) == 4\n    assert asyncio.run(g(5)) == 6\n"
+    expected = [Case(F, (1,), {}, [2]), Case(F, (3,), {}, 4), Case(F, (5,), {}, 6)]
+    assert extract_cases(PYTHON, "tests/test_calc.py", HEAD + body) == expected
+    others = "def test():\n    assert len(g(1)) == 2\n    assert list(g(1), 2) == [2]\n    assert list(map(g, [1])) == [2]\n"
+    assert extract_cases(PYTHON, "tests/test_calc.py", HEAD + others) == []
+
+
 @given(st.recursive(st.integers() | st.text() | st.booleans() | st.floats(), st.lists, max_leaves=5))
 def test_neighbours_have_the_same_type_and_paths_have_none(value: object) -> None:
     found = list(neighbours(value))
