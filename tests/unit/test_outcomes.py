@@ -110,6 +110,25 @@ def test_a_passing_test_whose_original_fails_is_a_question() -> None:
 
 
 @pytest.mark.parametrize(
+    ("restored", "name", "why"),
+    [
+        (("Makefile",), A, "passes only with the new version of Makefile"),
+        (("conftest.py", "pytest.ini"), A, "passes only with the new version of conftest.py, pytest.ini"),
+        (("run_tests.py",), "python3 run_tests.py", "passes only with the new version of run_tests.py"),
+        (("Makefile", "tests/test_app.py"), A, "failed on the start and passes only because the test was changed"),
+        (("tests/test_app.py",), "tests/test_app.py", "does not load on the new source in its original form"),
+    ],
+)
+def test_the_reason_names_what_was_restored_unless_it_is_the_test(restored: tuple[str, ...], name: str, why: str) -> None:
+    program = name.startswith("python3")
+    start = check(passed=False, exit_code=1, name=name) if program else ran(name)
+    copy = TrustedRun(put_back=restored, report=report(start))
+    head = check(passed=True, name=name) if program else ran()
+    found = of_tests.outcomes(report(head), copy, (name,), "Make it work.", ASK)
+    assert [case.why.partition(":")[0] for case in found.table.cases if case.name == name] == [why]
+
+
+@pytest.mark.parametrize(
     ("goal", "also", "asked"),
     [
         ("Make it work.", (), True),
