@@ -154,9 +154,10 @@ def _cases_at(report: CheckReport | None, place: int, title: str) -> RunCases:
 
 
 def _head_cases(own: CheckResult, base: CheckReport | Collection[str] | None, place: int) -> RunCases:
-    """Return the head's cases. Without names, a case did not run if a passing check counts fewer tests than on the base."""
+    """Return the head's cases. Without names, one did not run if a check without failures counts fewer tests than on the base."""
     counts = base.results[place].counts if isinstance(base, CheckReport) and place < len(base.results) else None
-    lost = own.passed and counts is not None and _executed(own) < _tests_run(counts) and not _is_partial(own)
+    none_failed = own.passed or (own.counts is not None and not own.counts.failed)
+    lost = none_failed and counts is not None and _executed(own) < _tests_run(counts) and not _is_partial(own)
     run = run_cases(own, own.name)
     return replace(run, named=run.named or lost or own.ran_no_test)
 

@@ -93,6 +93,15 @@ def test_a_count_of_packages_does_not_show_that_failing_tests_did_not_run() -> N
         assert {case.outcome for case in of_tests.outcome_table(head, base).cases} == {outcome}
 
 
+def test_tests_of_a_check_that_fails_because_it_runs_none_did_not_pass() -> None:
+    base = report(check(passed=False, exit_code=1, counts=TestCounts(failed=1, failing=(A,))))
+    head = report(check(passed=False, exit_code=5, counts=TestCounts(skipped=1)))
+    assert {(case.name, case.outcome) for case in of_tests.outcome_table(head, base).cases} == {
+        (A, "GONE"),
+        ("pytest", "PASS_TO_FAIL"),
+    }
+
+
 def test_tests_that_a_cut_output_of_go_does_not_name_have_no_state() -> None:
     for partial, expected in ((True, "unknown"), (False, "green")):
         counts = TestCounts(failed=1, failing=("TestA",), partial=partial)
