@@ -39,6 +39,8 @@ def test_a_line_of_a_source_that_looks_at_tests_is_named(path: str, line: str, w
         ("app.py", "def test_mode(self): return self.testing"),
         ("app.py", "from app.testing import Client"),
         ("lint.sh", "ruff check app test_slugs.py"),
+        ("ci.sh", "./lint.sh && sh check_it.sh || exit 1"),
+        ("ci.sh", "./check_it.sh"),
         ("tests/helper.py", 'os.environ["PYTEST_CURRENT_TEST"]'),
         ("src/add/test.ts", 'import { assertType } from "../_lib/test/index.ts";'),  # node and ava collect test.ts
     ],
