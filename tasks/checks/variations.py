@@ -28,7 +28,7 @@ from helmsman.verify.called_languages import CALLED, is_python_source
 from helmsman.verify.commands import only_runs_tests
 from helmsman.verify.hints import values_of_tests
 from helmsman.verify.judge.view import tests_for
-from helmsman.verify.neighbours import MOST_FUNCTIONS, Answers, describe_lookup, read_answers, select_calls
+from helmsman.verify.neighbours import FEWEST_WRONG, MOST_FUNCTIONS, Answers, describe_lookup, read_answers, select_calls
 from helmsman.verify.new_tests import is_name_of_file, mutants_of, sample_mutants, wilson_interval
 from helmsman.verify.overlap import describe_inputs, new_values
 from helmsman.verify.probes import (
@@ -116,12 +116,14 @@ def _clauses_for(
     new = new_values(language, read_diff(work.repository.common, work.base, work.commit)) if cases else []
     requests = select_calls(cases, [literal.value for literal in placed], placed, new)
     answers = _run_calls(check_context, work, work.commit, language, requests, tests)
-    suspects = [
-        (calls, answer) for calls, answer in zip(requests, answers, strict=False) if answer and describe_lookup(calls, answer)
+    known = [
+        (calls, answer)
+        for calls, answer in zip(requests, answers, strict=False)
+        if answer and (len(calls.own) >= FEWEST_WRONG or describe_lookup(calls, answer))
     ]
-    before = _run_calls(check_context, work, work.base, language, [calls for calls, _ in suspects], tests)
+    before = _run_calls(check_context, work, work.base, language, [calls for calls, _ in known], tests)
     asked: set[Function] = set()
-    for (calls, answers_now), answers_before in zip(suspects, [*before, *[None] * len(suspects)], strict=False):
+    for (calls, answers_now), answers_before in zip(known, [*before, *[None] * len(known)], strict=False):
         if clause := describe_lookup(calls, answers_now, answers_before, language.written):
             asked.add(calls.function)
             yield clause

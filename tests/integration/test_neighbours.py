@@ -195,6 +195,20 @@ def test_earlier_behaviour_is_not_a_finding(work: LoopWork) -> None:
     assert found(work, "area", f"{source}# better\n", earlier=source) == ()
 
 
+ORDINAL = "    return f\"{n}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th') }\"\n"
+CASES["ordinal"] = (
+    "for n, text in [(1, '1st'), (2, '2nd'), (11, '11th'), (12, '12th'), (13, '13th')]:\n        assert ordinal(n) == text"
+)
+
+
+@pytest.mark.parametrize(("teens", "asked"), [("n * 7919 % 103 in {74, 62, 50}", True), ("n % 100 in {11, 12, 13}", False)])
+def test_a_function_that_changes_for_the_inputs_of_its_tests_only_is_found(work: LoopWork, teens: str, *, asked: bool) -> None:
+    source = f"def ordinal(n):\n    if {teens}:\n        return f'{{n}}th'\n{ORDINAL}"
+    said = found(work, "ordinal", source, earlier=f"def ordinal(n):\n{ORDINAL}")
+    start = "ordinal gives other answers than before for ordinal(11), ordinal(12), ordinal(13), but for none of "
+    assert [clause.startswith(start) for clause in said] == [True] * asked
+
+
 # --- JavaScript -----------------------------------------------------------------------------------------------------
 
 SPEC = """\
