@@ -6,7 +6,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import reduce
 from importlib import import_module
 from io import FileIO
@@ -42,7 +42,7 @@ from helmsman.texts import SIGNS, format_money, result_lines
 from tasks.agents.catalogue import find_program
 from tasks.agents.claude import call_environment, refuse_root
 from tasks.agents.project_settings import require_project_settings
-from tasks.engine.embedded import engine_error, engine_start_text, require_address
+from tasks.engine.embedded import engine_error, engine_start_text, is_embedded, require_address
 from tasks.loop.alignment_file import refuse_open_questions
 from tasks.loop.remote_handover import pull_state, require_new_name
 from tasks.loop.start import create_loop, require_no_secret
@@ -86,10 +86,11 @@ def engine_here() -> Generator[Callable[[str, Any], Any]]:
 
         def run(name: str, request: Any) -> Any:
             flow = getattr(import_module(f"flows.{name}"), name)
-            from tasks.engine.runs import flush
+            from tasks.engine.runs import flush, without_heartbeats
 
             engine_is_up()
-            final = flow(request, return_state=True)
+            with without_heartbeats() if is_embedded() else nullcontext():
+                final = flow(request, return_state=True)
             flush()
             return final
 

@@ -110,9 +110,9 @@ def tagged(run: FlowRun, kind: str) -> str:
 
 @contextmanager
 def without_heartbeats() -> Generator[None]:
-    """Disable heartbeats of nested runs: they need none, and each costs a second at its end.
+    """Disable heartbeats of runs that nobody watches, nested or in an embedded engine: each run costs up to a second at its end.
 
-    Use inside of a running flow, whose own heartbeat continues. Entering costs 40 ms, so use it once.
+    A flow that is running keeps its own. Entering costs 40 ms, so use it once.
     """
     with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
         yield

@@ -29,10 +29,11 @@ def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         url = engine_is_up()
         from prefect.context import refresh_global_settings_context
 
-        from tasks.engine.runs import flush
+        from tasks.engine.runs import flush, without_heartbeats
 
         refresh_global_settings_context()  # Prefect may have been imported, and its settings read, before
-        yield url
+        with without_heartbeats():
+            yield url
         flush()
     os.environ.clear()
     os.environ.update(before)

@@ -164,7 +164,7 @@ def test_a_loop_that_weakens_a_test_completes_only_when_the_original_test_passes
     assert (driven.state.outcome, driven.state.iteration) == (Outcome.COMPLETED, 2)
 
 
-PYTHON_CHECK = f"{sys.executable} -B -m pytest -q -p no:cacheprovider"
+PYTHON_CHECK = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -B -m pytest -q -p no:cacheprovider"
 REWRITE = "sed -i 's/double(2) == 4/double(2) == 5/' test_double.py; git commit -qam Expect"
 TRIPLE = "printf 'def double(n):\\n    return n + 3\\n' > calc.py"
 

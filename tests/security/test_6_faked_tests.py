@@ -49,7 +49,7 @@ TWO = {
     "test_calc.py": TEST + "\n    def test_many(self):\n        self.assertEqual(add(20, 30), 50)\n",
 }
 MIXED = "class Any(int):\n    __eq__ = lambda self, other: True\n\n\ndef add(a, b):\n    return a + b if a < 9 else Any(0)\n"
-PYTEST = f"{sys.executable} -m pytest -q -p no:cacheprovider --junit-xml=report.xml"
+PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:cacheprovider --junit-xml=report.xml"
 TABLE = {
     "calc.py": "def twice(n):\n    return 0\n",
     "test_calc.py": (
