@@ -1,5 +1,6 @@
 # Every target sets up what it needs; `make` alone lists them. Python is chosen with `make PYTHON=…`.
 .DEFAULT_GOAL := help
+unexport PYTHONDONTWRITEBYTECODE # containers set it: then each run of the tests would compile all of them anew
 .PHONY: help setup demo test test-all test-slow lint format bench features structure docs fuzz lock agents clean
 
 VENV := .venv
