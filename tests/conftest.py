@@ -15,6 +15,7 @@ from xdist.scheduler import LoadGroupScheduling
 
 from tasks.system import secrets
 from tests.fakes.prefect_database import share_database
+from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.requirements import count_skips, need, needs_of
 from tests.fakes.warm_process import end_fork_server
 
@@ -70,6 +71,13 @@ def own_configuration() -> Generator[None]:
     """Remove the operator's configuration that a test wrote into the shared folder."""
     yield
     Path(os.environ["HELMSMAN_HOME"], "config.toml").unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="session")
+def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[PrefectServer]:
+    """One for all tests of a worker that drive loops by the command line."""
+    with PrefectServer.running(tmp_path_factory.mktemp("prefect-server")) as server:
+        yield server
 
 
 class FastTestsByFile(LoadGroupScheduling):

@@ -1,4 +1,4 @@
-"""One Prefect server for all tests of a worker, and what a loop comes to when nothing disturbs it."""
+"""Loops to kill and to compare, and a team's engine."""
 
 import json
 from collections.abc import Generator
@@ -20,12 +20,6 @@ class Undisturbed:
     ending: Ending
     calls: dict[str, int]
     """Calls of Python functions in each step of the first iteration."""
-
-
-@pytest.fixture(scope="session")
-def prefect_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[PrefectServer]:
-    with PrefectServer.running(tmp_path_factory.mktemp("prefect-server")) as server:
-        yield server
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ from tests.fakes.team_engine import ENDED, PATIENCE, TWO_SESSIONS, Team
 from tests.fakes.two_sessions import CHECK, LOOP, TWO_WHOLE_SESSIONS
 
 # Alone on two cores they take a minute each; several times that where others want the cores too.
-pytestmark = [pytest.mark.feature("D1"), pytest.mark.timeout(600), pytest.mark.xdist_group("team")]
+pytestmark = [pytest.mark.slow, pytest.mark.feature("D1"), pytest.mark.timeout(600), pytest.mark.xdist_group("team")]
 
 PLAN_FIRST = {"gates": {"plan": True}}
 LAPSES_SOON = {"gates": {"plan": True, "timeout_hours": 45 / 3600}}
@@ -58,7 +58,6 @@ def test_a_worker_runs_a_loop_and_the_api_rejects_an_invalid_request(team: Team,
     assert git(bench.repository, "show", f"helmsman/{LOOP}:answer") == "42\n"
 
 
-@pytest.mark.slow
 @pytest.mark.feature("H2")
 def test_a_waiting_loop_frees_its_process_and_slot_and_resumes_in_a_new_process(team: Team, tmp_path: Path) -> None:
     seen, bench = len(team.helmsman.model.requests), team.bench(tmp_path / "a")
@@ -87,7 +86,6 @@ def test_a_waiting_loop_frees_its_process_and_slot_and_resumes_in_a_new_process(
     assert team.states(run).count("Running") == 2
 
 
-@pytest.mark.slow
 @pytest.mark.feature("H2")
 def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_and_no_other(
     team: Team, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -64,11 +64,17 @@ def settings_files(executed: Path) -> dict[str, dict[str, str]]:
     }
 
 
-def everything(executed: Path) -> dict[str, str]:
-    """All that a library or program of ours is known to read in its working directory, or above it."""
+def all_settings_files(executed: Path) -> dict[str, str]:
+    """All of them at once. If the one that counts most is ignored, the next one counts."""
     files: dict[str, str] = {}
     for planted in settings_files(executed).values():
         files |= {name: files.get(name, "") + text for name, text in planted.items()}
+    return files
+
+
+def everything(executed: Path) -> dict[str, str]:
+    """All that a library or program of ours is known to read in its working directory, or above it."""
+    files = all_settings_files(executed)
     module = "with open({executed!r}, 'a') as file: file.write({name!r} + chr(10))\n"
     files |= {name: module.format(executed=str(executed), name=name) for name in MODULES}
     files |= {name: f"#!/bin/sh\necho {name} >> {executed}\n" for name in PROGRAMS}
@@ -121,10 +127,9 @@ def team_server(tmp_path_factory: pytest.TempPathFactory) -> Generator[PrefectSe
         yield server
 
 
-@pytest.mark.parametrize("name", settings_files(Path()))
-def test_no_settings_file_of_a_clone_reaches_prefect(name: str, tmp_path: Path, team_server: PrefectServer) -> None:
-    planted = settings_files(tmp_path / "executed")[name]
-    with cloned(tmp_path, planted, team_server.url, by_call([[say("No.")]])) as clone:
+def test_no_settings_file_of_a_clone_reaches_prefect(tmp_path: Path, prefect_server: PrefectServer) -> None:
+    planted = all_settings_files(tmp_path / "executed")
+    with cloned(tmp_path, planted, prefect_server.url, by_call([[say("No.")]])) as clone:
         ended = clone.run("align", "the answer is there", "--yes")
         assert "round 1" in ended.output, ended
     assert clone.seen == []

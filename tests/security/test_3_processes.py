@@ -170,12 +170,12 @@ def test_a_process_that_cannot_be_ended_is_named(tag: str, tmp_path: Path) -> No
 @pytest.mark.slow
 @pytest.mark.feature("V18")
 @pytest.mark.timeout(300)
-def test_a_daemon_that_swaps_a_file_while_the_checks_run_completes_no_loop(tmp_path: Path, engine: PrefectServer) -> None:
+def test_a_daemon_that_swaps_a_file_while_the_checks_run_completes_no_loop(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"app.py": "answer = 0\n"})
     swap = "while sleep 0.01; do test -e $0/checking && echo 'answer = 42' > $0/app.py; done"
     daemon = f'setsid env -i /bin/sh -c "{swap.replace("$", chr(92) + "$")}" "$PWD" >/dev/null 2>&1 &'
     work = call(bash("echo 'answer = 41' > app.py; git commit -q -a -m 'Answer'"), bash(daemon))
-    with scripted_command_line(tmp_path, engine.url, by_call([[work, say("<promise>COMPLETE</promise>")]])) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, by_call([[work, say("<promise>COMPLETE</promise>")]])) as helmsman:
         check = "touch checking; for i in $(seq 100); do grep -q 42 app.py && exit; sleep 0.02; done; false"
         run = helmsman.run_loop(
             "Give the answer", "--check", check, "--max-iterations", "1", "--set", "steering.hooks=false", "--json"

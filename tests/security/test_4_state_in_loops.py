@@ -61,11 +61,11 @@ class Attacked:
 
 
 @pytest.fixture
-def forged(tmp_path_factory: pytest.TempPathFactory, engine: PrefectServer) -> Generator[Attacked]:
+def forged(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectServer) -> Generator[Attacked]:
     """A loop whose agent wrote onto the state ref that every check passes, which is not so."""
     folder = tmp_path_factory.mktemp("forged")
     make_repository(folder / "repository", {})
-    with scripted_command_line(folder, engine.url, by_call([[call(bash(script(FORGE))), say("Done.")]])) as helmsman:
+    with scripted_command_line(folder, prefect_server.url, by_call([[call(bash(script(FORGE))), say("Done.")]])) as helmsman:
         yield Attacked(helmsman, helmsman.run_loop("reach it", "--check", "false", *UNGUARDED, "--json"))
 
 
@@ -97,7 +97,7 @@ def test_resume_goes_on_from_the_last_state_that_helmsman_wrote_and_from_no_forg
 
 
 @pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory, engine: PrefectServer) -> Generator[Attacked]:
+def planted(tmp_path_factory: pytest.TempPathFactory, prefect_server: PrefectServer) -> Generator[Attacked]:
     """A loop whose agent left, for what comes after its call: an approval, a person's words, and a call that ended well."""
     folder = tmp_path_factory.mktemp("planted")
     make_repository(folder / "repository", {})
@@ -105,7 +105,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory, engine: PrefectServer) -> 
         [[call(bash(script(PLANT))), say("Half of it.")], [call(WORK), say("It is so.\n<promise>COMPLETE</promise>")]]
     )
     asking = "--set", "gates.milestone_every=1", "--set", "gates.ask=false"
-    with scripted_command_line(folder, engine.url, calls) as helmsman:
+    with scripted_command_line(folder, prefect_server.url, calls) as helmsman:
         yield Attacked(helmsman, helmsman.run_loop("reach it", "--check", "test -e answer", *UNGUARDED, *asking, "--json"))
 
 

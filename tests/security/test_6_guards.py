@@ -58,14 +58,18 @@ def only_record(helmsman: ScriptedCommandLine) -> IterationRecord:
 @pytest.mark.slow
 @pytest.mark.feature("A4")
 @pytest.mark.parametrize("how", FORGERIES)
-def test_forged_stops_use_up_none_of_the_refusals_that_a_session_has(how: str, tmp_path: Path, engine: PrefectServer) -> None:
+def test_forged_stops_use_up_none_of_the_refusals_that_a_session_has(
+    how: str, tmp_path: Path, prefect_server: PrefectServer
+) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n", "forge.py": FORGE})
     mended = [
         Turn(text="I go on", tools=(bash("true"),)),
         Turn(text="And mend it", tools=(bash("echo 2 > app.py"),)),
         say("Done.\n<promise>COMPLETE</promise>"),
     ]
-    with scripted_command_line(tmp_path, engine.url, by_call([[call(bash(FORGERIES[how])), mended[-1], *mended]])) as helmsman:
+    with scripted_command_line(
+        tmp_path, prefect_server.url, by_call([[call(bash(FORGERIES[how])), mended[-1], *mended]])
+    ) as helmsman:
         helmsman.run_loop("g", "--check", "grep -q 2 app.py", "--max-iterations", "1", "--json")
         record = only_record(helmsman)
     assert record.checks
@@ -85,10 +89,10 @@ time.sleep(3)
 
 @pytest.mark.slow
 @pytest.mark.feature("X7")
-def test_guard_rails_that_fall_silent_in_mid_session_are_reported(tmp_path: Path, engine: PrefectServer) -> None:
+def test_guard_rails_that_fall_silent_in_mid_session_are_reported(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n", "off.py": SWITCH_OFF})
     turns = [call(bash("python3 off.py")), call(bash("echo x > RUBRIC.md")), say("Done.")]
-    with scripted_command_line(tmp_path, engine.url, by_call([turns])) as helmsman:
+    with scripted_command_line(tmp_path, prefect_server.url, by_call([turns])) as helmsman:
         told = helmsman.run_loop("g", "--check", "test -f there", "--max-iterations", "1", "--json")
         assert told.exit_code == 3, told.errors  # the work is judged by its checks alone
         assert only_record(helmsman).execution.call.silent_hooks == ("PreToolUse", "Stop")
@@ -102,10 +106,12 @@ def test_guard_rails_that_fall_silent_in_mid_session_are_reported(tmp_path: Path
 @pytest.mark.feature("X7")
 @pytest.mark.parametrize("settings", [{"disableAllHooks": True}, {"env": {TOKEN: "mine"}}], ids=["no hooks", "another token"])
 def test_guard_rails_that_never_begin_to_act_stop_the_loop_before_it_works_unguarded(
-    tmp_path: Path, engine: PrefectServer, settings: dict[str, object]
+    tmp_path: Path, prefect_server: PrefectServer, settings: dict[str, object]
 ) -> None:
     make_repository(tmp_path / "repository", {".claude/settings.json": json.dumps(settings)})
-    with scripted_command_line(tmp_path, engine.url, by_call([[call(bash("sleep 5; touch worked")), say("Done.")]])) as helmsman:
+    with scripted_command_line(
+        tmp_path, prefect_server.url, by_call([[call(bash("sleep 5; touch worked")), say("Done.")]])
+    ) as helmsman:
         helmsman.run("trust", "--yes", "--repo", helmsman.repository)
         told = helmsman.run_loop("g", "--check", "true", "--json")
     assert told.exit_code == 2
@@ -132,9 +138,11 @@ PLANTED = {"GITHUB_TOKEN": "planted-tracker-token-1f0c", "HELMSMAN_WEBHOOK_SECRE
 
 @pytest.mark.slow
 @pytest.mark.feature("X1")
-def test_no_secret_stands_in_a_command_line_while_the_agent_works(tmp_path: Path, engine: PrefectServer) -> None:
+def test_no_secret_stands_in_a_command_line_while_the_agent_works(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"look.py": LOOK, "planted.txt": "\n".join(PLANTED.values())})
-    with scripted_command_line(tmp_path, engine.url, by_call([[call(bash("python3 look.py")), say("Done.")]])) as helmsman:
+    with scripted_command_line(
+        tmp_path, prefect_server.url, by_call([[call(bash("python3 look.py")), say("Done.")]])
+    ) as helmsman:
         secrets = {**PLANTED, "ANTHROPIC_API_KEY": "sk-ant-planted-90210-abcdef"}
         helmsman.run_loop("g", "--check", "test -f hidden.txt", "--max-iterations", "1", "--json", **secrets)
         record = only_record(helmsman)
@@ -156,9 +164,11 @@ def readable_by_others(root: Path) -> Iterator[Path]:
 
 
 @pytest.mark.feature("X1")
-def test_nothing_that_a_loop_keeps_can_be_read_by_another_user(tmp_path: Path, engine: PrefectServer) -> None:
+def test_nothing_that_a_loop_keeps_can_be_read_by_another_user(tmp_path: Path, prefect_server: PrefectServer) -> None:
     make_repository(tmp_path / "repository", {"app.py": "1\n"})
-    with scripted_command_line(tmp_path, engine.url, by_call([[call(bash("echo 2 > app.py")), say("Done.")]])) as helmsman:
+    with scripted_command_line(
+        tmp_path, prefect_server.url, by_call([[call(bash("echo 2 > app.py")), say("Done.")]])
+    ) as helmsman:
         told = helmsman.run_loop("g", "--check", "grep -q 2 app.py", "--max-iterations", "1")
     folder = loop_folder(open_repository(tmp_path / "repository"), "loop")
     assert (folder.journal.is_file(), folder.calls.is_dir()) == (True, True), told.errors
