@@ -23,7 +23,10 @@ from tasks.repository.worktree import ensure_worktree, measure_change
 NOW = datetime(2026, 11, 22, 5, 0, tzinfo=UTC)
 LOOP = "the-loop"
 BRANCH = f"helmsman/{LOOP}"
-GIT_SETTINGS = ("user.name=Somebody", "user.email=somebody@localhost", "init.defaultBranch=main", "protocol.file.allow=always")
+GIT_SETTINGS = (
+    "user.name=Somebody", "user.email=somebody@localhost", "init.defaultBranch=main", "protocol.file.allow=always",
+    "maintenance.auto=false",  # or each commit starts one more process
+)  # fmt: skip
 
 
 def sh(cwd: Path, *arguments: str, env: Mapping[str, str] | None = None) -> str:
