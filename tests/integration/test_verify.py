@@ -23,7 +23,7 @@ from tests.fakes.judge_api import JudgeApi, Raw
 from tests.fakes.judge_questions import answer, criterion, judge_turn
 from tests.fakes.repositories import commit, make_repository, sh, write
 
-pytestmark = pytest.mark.feature("V19")
+pytestmark = [pytest.mark.feature("V19"), pytest.mark.usefixtures("home")]
 
 PYTEST = f"PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:cacheprovider"
 WRONG, RIGHT = "def half(n):\n    return n\n", "def half(n):\n    return n / 2\n"
@@ -65,7 +65,6 @@ def cases(found: dict[str, Any]) -> dict[str, str]:
     return {case["name"]: case["outcome"] for case in found["table"]["cases"]}
 
 
-@pytest.mark.usefixtures("home")
 def test_an_honest_fix_is_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = python(tmp_path)
     commit(top, "fix", {"calc.py": RIGHT})
@@ -76,7 +75,6 @@ def test_an_honest_fix_is_verified(tmp_path: Path, capsys: pytest.CaptureFixture
     assert any("no test or setting of the base was changed" in line for line in found["grounds"]["rests_on"])
 
 
-@pytest.mark.usefixtures("home")
 def test_a_failing_test_edited_to_pass_is_not_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With a report every case is named, so that what passes on both sides is told from what is new."""
     top = python(tmp_path)
@@ -98,7 +96,6 @@ def test_a_failing_test_edited_to_pass_is_not_verified(tmp_path: Path, capsys: p
     assert all(place["artifactLocation"]["uri"] and place["region"]["startLine"] for place in places)
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.feature("V5")
 def test_files_collected_at_the_base_are_tests_whatever_their_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     collecting = f"{PYTEST} -o python_files=*.py checks --junit-xml=report.xml"
@@ -110,7 +107,6 @@ def test_files_collected_at_the_base_are_tests_whatever_their_name(tmp_path: Pat
     assert rules(found) == ("not_verified", ["changed_to_pass"])
 
 
-@pytest.mark.usefixtures("home")
 def test_a_new_test_must_fail_without_the_change(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     commit(top, "green", {"answer": "2\n"})
@@ -123,7 +119,6 @@ def test_a_new_test_must_fail_without_the_change(tmp_path: Path, capsys: pytest.
     assert "changed expectations are allowed" in found["table"]["cases"][0]["why"]
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.feature("V13")
 @pytest.mark.parametrize(
     ("named", "rule"), [("trusted = ['answer']", "changed_to_pass"), ("protect = ['more.sh']", "invariants")]
@@ -138,14 +133,12 @@ def test_invariants_apply_as_in_a_loop(tmp_path: Path, capsys: pytest.CaptureFix
     assert rules(verified(top, capsys, check="")) == ("not_verified", [rule])
 
 
-@pytest.mark.usefixtures("home")
 def test_an_empty_change_is_inconclusive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     commit(top, "work")
     assert rules(verified(top, capsys)) == ("inconclusive", ["unchanged"])
 
 
-@pytest.mark.usefixtures("home")
 def test_a_judge_needs_an_option_and_sees_changed_expectations(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +154,6 @@ def test_a_judge_needs_an_option_and_sees_changed_expectations(
     assert any(line.startswith("the judge (") for line in found["grounds"]["rests_on"])
 
 
-@pytest.mark.usefixtures("home")
 def test_without_an_answer_of_the_judge_the_results_of_the_checks_are_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,7 +167,6 @@ def test_without_an_answer_of_the_judge_the_results_of_the_checks_are_shown(
     assert found["head_checks"]["results"][0]["passed"]
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.feature("V15")
 def test_hard_coded_answers_are_inconclusive_without_a_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = python(tmp_path)
@@ -185,7 +176,6 @@ def test_hard_coded_answers_are_inconclusive_without_a_judge(tmp_path: Path, cap
     assert "half returns None for each of" in found["reasons"][0]["why"]
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("name", ["--help", "--upload-pack=x..HEAD", "HEAD..--output=x", "a\nb..HEAD"])
 def test_invalid_ranges_are_rejected_and_never_options_of_git(tmp_path: Path, name: str) -> None:
     top = plain(tmp_path)
@@ -194,7 +184,6 @@ def test_invalid_ranges_are_rejected_and_never_options_of_git(tmp_path: Path, na
     assert sorted(path.name for path in top.iterdir()) == [".git", "answer", "tests"]
 
 
-@pytest.mark.usefixtures("home")
 def test_without_consent_nothing_of_a_repository_runs(tmp_path: Path) -> None:
     top = plain(tmp_path)
     with pytest.raises(OperatorError, match="are not trusted yet"):
@@ -202,7 +191,6 @@ def test_without_consent_nothing_of_a_repository_runs(tmp_path: Path) -> None:
     assert not state_home().joinpath("checkouts").exists()
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.parametrize("option", ["junit", "sarif"])
 def test_a_missing_folder_of_a_result_file_is_reported_before_anything_runs(tmp_path: Path, option: str) -> None:
     written: dict[str, Any] = {option: tmp_path / "none/result"}
@@ -211,7 +199,6 @@ def test_a_missing_folder_of_a_result_file_is_reported_before_anything_runs(tmp_
     assert not (state_home() / "checkouts").exists()
 
 
-@pytest.mark.usefixtures("home")
 @pytest.mark.feature("V14")
 def test_a_missing_folder_of_hidden_checks_is_reported_before_anything_runs(tmp_path: Path) -> None:
     top = plain(tmp_path)
@@ -223,7 +210,6 @@ def test_a_missing_folder_of_hidden_checks_is_reported_before_anything_runs(tmp_
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.usefixtures("home")
 def test_no_repository_no_checks_and_a_shallow_clone_are_operator_errors(tmp_path: Path) -> None:
     with pytest.raises(OperatorError, match="this is not a git repository"):
         verify_change(tmp_path, yes=True, as_json=True)
@@ -237,7 +223,6 @@ def test_no_repository_no_checks_and_a_shallow_clone_are_operator_errors(tmp_pat
         verify_change(shallow, yes=True, as_json=True, commits="HEAD~1..HEAD", check=[SHELL])
 
 
-@pytest.mark.usefixtures("home")
 def test_a_change_cannot_choose_its_own_checks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     sh(top, "checkout", "--quiet", "main")
@@ -249,7 +234,6 @@ def test_a_change_cannot_choose_its_own_checks(tmp_path: Path, capsys: pytest.Ca
     assert rules(found) == ("inconclusive", ["already_red"])
 
 
-@pytest.mark.usefixtures("home")
 def test_only_checkouts_of_dead_verifications_are_leftovers(tmp_path: Path) -> None:
     repository = open_repository(plain(tmp_path))
     mine, ended = own_checkout(repository), subprocess.Popen(["true"])
@@ -261,7 +245,6 @@ def test_only_checkouts_of_dead_verifications_are_leftovers(tmp_path: Path) -> N
     assert loop_checkouts(repository) == [dead]
 
 
-@pytest.mark.usefixtures("home")
 def test_the_output_has_changes_verdict_and_grounds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     commit(top, "fix", {"answer": "2\n"})
@@ -276,7 +259,6 @@ def test_the_output_has_changes_verdict_and_grounds(tmp_path: Path, capsys: pyte
     assert "checking   base" in said.err
 
 
-@pytest.mark.usefixtures("home")
 def test_a_change_that_is_not_committed_yet_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     top = plain(tmp_path)
     write(top, {"left": "uncommitted\n"})
