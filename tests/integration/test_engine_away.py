@@ -9,7 +9,7 @@ from prefect.client.orchestration import get_client
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_CSRF_SUPPORT_ENABLED, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
 from helmsman.errors import OperatorError, TransientError
-from tasks.credentials import agent_credentials, judge_credentials
+from tasks.credentials import judge_credentials
 from tasks.engine.embedded import engine
 from tasks.engine.runs import _read_run  # pyright: ignore[reportPrivateUsage] - what the watch for a cancel asks, without its thread
 from tests.fakes.http_server import Reply, serve_http
@@ -24,12 +24,9 @@ def showing_a_page() -> Generator[str]:
 
 
 def test_unreachable_credentials_are_a_transient_error() -> None:
-    finders = agent_credentials, judge_credentials
-    named = config(claude={"block": "x"}, judge={"block": "x"})
-    with temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_CLIENT_MAX_RETRIES: 0}):
-        for find in finders:
-            with pytest.raises(TransientError, match="credentials could not be read from Prefect"):
-                find(named)
+    unreachable = temporary_settings({PREFECT_API_URL: "http://127.0.0.1:1/api", PREFECT_CLIENT_MAX_RETRIES: 0})
+    with unreachable, pytest.raises(TransientError, match=r"credentials could not be read from Prefect in claude\.block"):
+        judge_credentials(config(claude={"block": "x"}))  # without a block of its own, the judge has the agent's
 
 
 def test_a_page_for_people_is_no_cancel_and_ends_nobodys_watch_for_one() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from helmsman.errors import OperatorError, TransientError
 from helmsman.records.state import LoopState
-from tasks.repository.git import Repository, git, open_repository, read_ref
+from tasks.repository.git import HARDENED, Repository, git, open_repository, read_ref
 from tasks.repository.state_ref import (
     STALE_LOCK_SECONDS,
     Fenced,
@@ -230,8 +230,9 @@ def test_a_writer_killed_at_any_moment_leaves_the_old_state_or_the_new_one(repos
 
 
 def test_the_lock_of_a_writer_that_was_killed_is_broken_when_it_is_old_and_only_then(
-    repository: Repository, state: LoopState
+    repository: Repository, state: LoopState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("tasks.repository.git.HARDENED", (*HARDENED, "core.filesRefLockTimeout=100"))  # git waits for 5 s
     first = write(repository, state, None)
     lock = repository.common / f"{REF}.lock"
     lock.touch()

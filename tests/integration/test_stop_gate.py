@@ -15,7 +15,7 @@ from tasks.agents.stop import StopGate
 from tasks.checks.run import CheckContext, run_on_checkout
 from tasks.checks.targets import clean_checkout
 from tasks.system.process import never_stop
-from tests.fakes.processes import STUBBORN, eventually, tagged_pids
+from tests.fakes.processes import eventually, tagged_pids
 from tests.fakes.repositories import LoopWork, commit, make_repository, start_loop, with_submodule, write
 from tests.unit.builders import check, report
 
@@ -26,6 +26,7 @@ FAILS = f"printf '{NAMES}'; exit 1"
 
 
 ASKS = "All is done.\n<promise>COMPLETE</promise>"
+SLOW_TO_END = "trap 'sleep 0.5; exit' TERM; while :; do sleep 0.1; done"
 NOT_UTF8 = os.fsdecode(b"caf\xe9 \xff")
 
 
@@ -250,7 +251,7 @@ def test_a_check_that_timed_out_is_not_started_again(work: LoopWork, tag: str) -
 
 def test_closing_the_gate_waits_for_running_checks(work: LoopWork, tag: str, tmp_path: Path) -> None:
     before, began = picture(work.path), tmp_path / "began"
-    gated = gate(work, tag, f"rm -rf src; echo x > app.py; touch '{began}'; {STUBBORN}", f"touch '{tmp_path}/second'; exit 1")
+    gated = gate(work, tag, f"rm -rf src; echo x > app.py; touch '{began}'; {SLOW_TO_END}", f"touch '{tmp_path}/second'; exit 1")
     thread = threading.Thread(target=gated.run, kwargs={"active": False, "full": False, "said": ASKS})
     thread.start()
     assert eventually(began.exists)
