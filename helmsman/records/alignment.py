@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from helmsman.config.base import satisfies
 from helmsman.plain import one_line, prose
 from helmsman.records.base import Record
-from helmsman.records.request import Request
+from helmsman.records.request import Folder, Request
 
 ALIGNMENT = "ALIGNMENT.md"
 ROUNDS = 3
@@ -114,14 +114,14 @@ class Alignment(Record):
 class AlignRequest(Request):
     """Examine a goal before a loop starts: a form asks for what is missing, and the result is written into a file."""
 
-    repository: str = Field(min_length=1)
-    """Path of the repository on the machine that runs the flow; it needs a checkout."""
+    repository: Folder
+    """Absolute path of the repository on the machine that runs the flow; it needs a checkout."""
     goal: str = Field(default="", max_length=LONGEST_GOAL)
     """What should be true at the end. Empty: as in the repository's helmsman.toml or its alignment file."""
     out: Inside = ALIGNMENT
     """Path of the alignment file, relative to the repository's root. An existing one is continued."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Additional configuration, nested as in helmsman.toml; it overrides the repository's."""
+    """Additional configuration as JSON, nested as in helmsman.toml; it overrides the repository's."""
     ask: bool = True
     """Pause the run for its questions. False: they stay open in the file, and the run ends."""
 

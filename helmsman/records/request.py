@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Annotated, Any, cast
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from helmsman.config import Section
+from helmsman.config.base import satisfies
 from helmsman.config.layers import merge_tables, nest
 from helmsman.naming import LOOP_ID
 from helmsman.records.base import Record
@@ -51,6 +52,12 @@ def _unwrap(value: Any) -> Any:
     return _unwrap(json.loads(text)) if text.strip() else _UNTOUCHED
 
 
+# a worker's process starts in the folder of the flows, so a relative path would name that
+IS_ABSOLUTE = satisfies(lambda path: path.startswith("/"), "relative", "expected an absolute path")
+Folder = Annotated[str, Field(min_length=1), AfterValidator(str.strip), IS_ABSOLUTE]
+"""Path of a repository. A form may add a line end."""
+
+
 def _one_number(schema: dict[str, Any]) -> None:
     """An optional number field; otherwise the page would show a choice between a number and nothing, and send the default."""
     number, _ = schema.pop("anyOf")
@@ -61,8 +68,8 @@ def _one_number(schema: dict[str, Any]) -> None:
 class LoopRequest(Request):
     """Start or continue a loop. Only Repository is required; empty fields use the repository's helmsman.toml."""
 
-    repository: str = Field(min_length=1)
-    """Path of the repository on the machine that runs the loop."""
+    repository: Folder
+    """Absolute path of the repository on the machine that runs the loop."""
     goal: str = ""
     """What the loop should achieve."""
     checks: tuple[str, ...] = ()
@@ -124,21 +131,21 @@ class Link(Section):
     goal: str = Field(min_length=1, max_length=50_000, pattern=r"\S")
     """What this loop should achieve."""
     checks: tuple[str, ...] = ()
-    """Commands that verify it. Empty: those of the repository's configuration."""
+    """Commands that verify it, instead of those in helmsman.toml."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Additional configuration of this loop, nested as in helmsman.toml."""
+    """Additional configuration of this loop as JSON, nested as in helmsman.toml."""
 
 
 class ChainRequest(Request):
     """Start or continue loops in sequence, each on the work of the previous one."""
 
-    repository: str = Field(min_length=1)
-    """Path of the repository on the machine that runs the loops."""
+    repository: Folder
+    """Absolute path of the repository on the machine that runs the loops."""
     chain: str = Field(pattern=LOOP_ID, max_length=LONGEST_CHAIN_ID)
-    """Id of the chain; its loops are `ID-1`, `ID-2`… An existing chain is continued; completed loops are not changed."""
+    """Id of the chain; its loops are ID-1, ID-2… An existing chain is continued; completed loops are not changed."""
     loops: tuple[Link, ...] = Field(min_length=1, max_length=MOST_LOOPS)
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Additional configuration of all loops."""
+    """Additional configuration of all loops as JSON, nested as in helmsman.toml: {"merge": {"into": "main"}}."""
     reopen: bool = False
     """Continue loops that ended without success."""
 
@@ -156,22 +163,23 @@ MOST_WORKERS = 32
 class ParallelRequest(Request):
     """Start or continue loops in parallel."""
 
-    repository: str = Field(min_length=1)
-    """Path of the repository on the machine that runs the loops."""
+    repository: Folder
+    """Absolute path of the repository on the machine that runs the loops."""
     group: str = Field(pattern=LOOP_ID, max_length=LONGEST_CHAIN_ID)
-    """Id of the group; its loops are `ID-1`, `ID-2`…, or named after plan items. An existing group is continued; completed loops
+    """Id of the group; its loops are ID-1, ID-2…, or named after plan items. An existing group is continued; completed loops
     are not changed."""
     loops: tuple[Link, ...] = Field(default=(), max_length=MOST_LOOPS)
-    """Empty: one loop per open item of the plan (`settings.plan.file`)."""
+    """One goal each. Empty: one loop per open item of the plan that plan.file names, under Settings."""
     workers: int = Field(default=4, ge=1, le=MOST_WORKERS)
     """Number of loops at the same time."""
     best: bool = False
     """Choose the best of the completed loops; only that one is merged, if anything is."""
     in_a_row: bool = False
-    """Run in sequence, each loop on the work of the previous one and with all of `limits`; the first that does not complete ends
+    """Run in sequence, each loop on the work of the previous one and with the full limits; the first that does not complete ends
     the group."""
     settings: dict[str, Any] = Field(default_factory=dict[str, Any])
-    """Additional configuration of all loops. `limits.cost_usd` and `limits.tokens` are a shared budget."""
+    """Additional configuration of all loops as JSON: {"plan": {"file": "plan.toml"}}. limits.cost_usd and limits.tokens are
+    a shared budget."""
     reopen: bool = False
     """Continue loops that ended without success."""
 

@@ -210,9 +210,9 @@ def engine_state(state: LoopState) -> EndState:
     kind, name = STATE_TYPES.get(outcome, StateType.FAILED), outcome.replace("_", " ").capitalize()
     why = state.ending or state.waiting
     result = result_of(state, state_ref(state.loop))
-    messages = [f"{why.rule}: {why.reason}"] if why else []
+    messages = [f"{why.rule}: {why.reason.rstrip('.')}"] if why else []
     messages += ["Retry this run to continue the loop."] if runs.is_under_a_worker() and kind is not StateType.COMPLETED else []
-    return EndState(type=kind, name=name, message=" ".join(messages), data=result.model_dump(mode="json"))
+    return EndState(type=kind, name=name, message=". ".join(messages), data=result.model_dump(mode="json"))
 
 
 def reopen_if_intended(request: LoopRequest) -> LoopRequest:
