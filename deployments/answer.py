@@ -20,6 +20,7 @@ from helmsman.records.gates import Answer, Choice, Gate
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render.gate import gate_lines
+from helmsman.render.lines import next_lines
 from tasks.approvals import answers
 from tasks.engine.embedded import configured_api
 from tasks.repository.git import Repository, open_repository
@@ -127,11 +128,14 @@ def cancel_loop(repo: Path, loop: str, *, as_json: bool) -> int:
                 is_signalled = True
             time.sleep(0.1)
     is_driven = holder(folder.lock) is not None
-    plain: Any = {"group": loop, "driven": is_driven}
-    if not group:
+    lines = [_cancel_text(loop, group=group, was_driven=was_driven, is_driven=is_driven)]
+    if group:
+        print_result({"group": loop, "driven": is_driven}, lines, as_json=as_json)
+    else:
         shown = show_state(repository, loop)
-        plain = result_of(shown.state, state_ref(loop), shown.unverified)
-    print_result(plain, [_cancel_text(loop, group=group, was_driven=was_driven, is_driven=is_driven)], as_json=as_json)
+        result = result_of(shown.state, state_ref(loop), shown.unverified)
+        steps = () if is_driven else next_lines(result, shown.state.gate, continue_text(repository, loop))
+        print_result(result, [*lines, *steps], as_json=as_json)
     return 1 if is_driven else 0
 
 
@@ -145,4 +149,4 @@ def _cancel_text(name: str, *, group: bool, was_driven: bool, is_driven: bool) -
         )
     if group:
         return f"{subject} has stopped; run the command that started it again to continue. Its loops: helmsman status {name}"
-    return f"{subject} has stopped; its work is kept. Continue with: helmsman resume {name}"
+    return f"{subject} has stopped; its work is kept"

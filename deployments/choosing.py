@@ -9,7 +9,7 @@ from helmsman.records.events import StepStarted
 from helmsman.records.state import LoopState
 from tasks.observers.follow import last_entries
 from tasks.repository.git import Repository, read_ref
-from tasks.repository.loop_context import group_folder, loop_folder
+from tasks.repository.loop_context import group_folder, group_of, loop_folder
 from tasks.repository.state_ref import loop_names, show_state, state_ref
 from tasks.system.lock import holder
 
@@ -43,9 +43,7 @@ def is_group(repository: Repository, name: str) -> bool:
 
 def continue_text(repository: Repository, loop: str) -> str:
     """What continues a loop: also the command of its group, without which the group's later loops do not start."""
-    resume, words = f"helmsman resume {shlex.quote(clean(loop))}", loop.split("-")
-    prefixes = ("-".join(words[:count]) for count in range(len(words) - 1, 0, -1))  # loops of a group are named `GROUP-…`
-    group = next((name for name in prefixes if group_folder(repository, name).root.exists()), "")
+    resume, group = f"helmsman resume {shlex.quote(clean(loop))}", clean(group_of(repository, loop))
     return f"run the command that started group {group} again; or only this loop: {resume}" if group else resume
 
 

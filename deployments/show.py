@@ -93,7 +93,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *(f"salvaged   {ref}" for ref in salvage_refs(repository, state.loop)[-SALVAGES_REMEMBERED:]),
         *([f"undone     {state.failed.ref}: {clean(state.failed.why)}"] if state.failed else ()),
         *_question_lines(repository, state, driven=bool(driver)),
-        *(() if driver or state.gate else next_lines(result)),
+        *(() if driver or state.gate else next_lines(result, again=continue_text(repository, state.loop))),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from deployments.choosing import chosen_loop, driver_of
+from deployments.choosing import chosen_loop, continue_text, driver_of
 from deployments.dialogue import exiting_cleanly
 from deployments.lines import show_on
 from deployments.live import display
@@ -59,7 +59,7 @@ def _follow(repository: Repository, name: str, console: Console) -> None:
                     if not isinstance(logged.event, GateOpened | GateAnswered):
                         view.show_event(logged, name)
                 view.idle_reason = "waits for your answer" if shown.state.gate else "" if driver else "has no driver"
-                lines = list(_state_lines(shown, driver))
+                lines = list(_state_lines(repository, shown, driver))
                 show_on(console, [line for line in lines if line not in printed])
                 printed = set(lines)
                 if shown.state.ending is not None and driver is None and not events:
@@ -69,7 +69,7 @@ def _follow(repository: Repository, name: str, console: Console) -> None:
                 shown, driver = show_state(repository, name), driver_of(repository, name)
 
 
-def _state_lines(shown: ShownState, driver: str | None) -> Iterator[str]:
+def _state_lines(repository: Repository, shown: ShownState, driver: str | None) -> Iterator[str]:
     """Lines to print when they change: goal, driver, open question, and the last accepted answer."""
     state = shown.state
     if shown.unverified:
@@ -78,6 +78,6 @@ def _state_lines(shown: ShownState, driver: str | None) -> Iterator[str]:
     yield from map(answer_line, state.answers[-1:])
     if state.ending is not None and driver is None:
         return
-    again = f"none (the engine takes a moment to start); continue with: helmsman resume {clean(state.loop)}"
-    yield f"driven by  {clean(driver) if driver else again}"
+    again = "answer first" if state.gate else f"continue with: {continue_text(repository, state.loop)}"
+    yield f"driven by  {clean(driver) if driver else f'none (the engine takes a moment to start); {again}'}"
     yield from gate_lines(state.gate, state.loop) if state.gate else ()

@@ -99,13 +99,13 @@ def steering_lines(oversight: Oversight, config: LoopConfig) -> Iterator[str]:
     yield from (f"fault      {clean(fault)}; its default was used" for fault in oversight.faults)
 
 
-def next_lines(result: LoopResult, gate: Gate | None = None) -> Iterator[str]:
+def next_lines(result: LoopResult, gate: Gate | None = None, again: str = "") -> Iterator[str]:
     """One command that shows the work, and one that continues, as lines."""
-    yield from (f"{label:<10} {command}" for label, command in next_steps(result, gate))
+    yield from (f"{label:<10} {command}" for label, command in next_steps(result, gate, again))
 
 
-def next_steps(result: LoopResult, gate: Gate | None = None) -> Iterator[tuple[str, str]]:
-    """Purpose and text of each command. `gate`: an open question, whose answer comes first."""
+def next_steps(result: LoopResult, gate: Gate | None = None, again: str = "") -> Iterator[tuple[str, str]]:
+    """Purpose and text of each command. `gate`: an open question, whose answer comes first. `again`: what continues the loop."""
     if result.unverified:
         yield "next", f"helmsman resume {result.loop}  # shows the options for an unverified state, and changes nothing"
         return
@@ -114,7 +114,7 @@ def next_steps(result: LoopResult, gate: Gate | None = None) -> Iterator[tuple[s
         yield "look", f"git show --stat --first-parent {result.merged.commit[:12]}"
     else:
         yield "look", f"git diff ...{branch}" if _is_to_merge(result) else f"helmsman log {result.loop}"
-    if step := _next_command(result, branch, gate):
+    if step := _next_command(result, branch, gate, again):
         yield "next", step
 
 
@@ -123,7 +123,7 @@ def _is_to_merge(result: LoopResult) -> bool:
     return result.outcome is Outcome.COMPLETED and result.branch.startswith(OWN_BRANCHES)
 
 
-def _next_command(result: LoopResult, branch: str, gate: Gate | None) -> str:
+def _next_command(result: LoopResult, branch: str, gate: Gate | None, again: str) -> str:
     if gate is not None:
         choice, effect = next(iter(gate.choices.items()))
         return f"{answer_command(gate, choice, result.loop)}  # {effect} Other choices: helmsman answer {result.loop}"
@@ -133,7 +133,7 @@ def _next_command(result: LoopResult, branch: str, gate: Gate | None) -> str:
     if result.outcome is Outcome.COMPLETED:
         return f"git merge {branch}" if _is_to_merge(result) else ""
     more = f" --set {result.rule}=VALUE" if result.outcome is Outcome.STOPPED and result.rule.startswith(LIMITS) else ""
-    return f"helmsman resume {result.loop}{more}"
+    return f"{again or f'helmsman resume {result.loop}'}{more}"
 
 
 def list_lines(loops: Iterable[tuple[LoopState, str, str]]) -> Iterator[str]:

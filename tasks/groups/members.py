@@ -44,6 +44,7 @@ from tasks.system.environment import (
     own_environment,
     refuse_nested,
 )
+from tasks.system.files import write_atomic
 from tasks.system.lock import exclusive_folder, holder
 from tasks.system.paths import LoopFolder
 from tasks.system.process import TAG, run
@@ -74,6 +75,7 @@ def running_group(request: ParallelRequest) -> Generator[Group]:
         name = request.group
         remedy = f"helmsman list shows its loops; end it: helmsman cancel {name}"
         stack.enter_context(exclusive_folder(group.folder, f"group {name}", remedy))
+        write_atomic(group.folder.names, "\n".join(group.names))
         until = time.monotonic() + ENDING_SECONDS  # loops of a run that was just killed still store how they end
         while time.monotonic() < until and any(holder(loop_folder(repository, loop).lock) for loop in group.names):
             time.sleep(POLL_SECONDS)

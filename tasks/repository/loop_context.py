@@ -66,6 +66,13 @@ def group_folder(repository: Repository, group: str) -> GroupFolder:
     return GroupFolder(helmsman_folder(repository.common) / "groups" / group)
 
 
+def group_of(repository: Repository, loop: str) -> str:
+    """The group on this machine that the loop is one of; empty if there is none."""
+    folders = sorted(group_folder(repository, "").root.glob("*/"))
+    files = ((folder.name, GroupFolder(folder).names) for folder in folders)
+    return next((name for name, file in files if file.exists() and loop in file.read_text().splitlines()), "")
+
+
 def loop_folder(repository: Repository, loop: str) -> LoopFolder:
     """The loop's folder inside the shared git folder, so that it is found with the repository."""
     return LoopFolder(helmsman_folder(repository.common) / "loops" / loop)

@@ -89,4 +89,5 @@ class AlignFolder(DrivenFolder):
 class GroupFolder(DrivenFolder):
     """Folder of a group of loops."""
 
+    names = Within("names")  # ids of its loops, one a line
     choice = Within("choice.json")  # the best of its loops, once known, so that nobody is asked again

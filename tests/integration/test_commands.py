@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deployments.answer import answer
+from deployments.answer import answer, cancel_loop
 from deployments.choosing import chosen_loop
 from deployments.deploy import new_pool
 from deployments.settings import goal_settings
@@ -68,16 +68,35 @@ def test_an_answer_that_no_process_has_read_is_shown_instead_of_the_choices(
     assert printed[-2:] == ["answered   approve by Ada (command line)", "next       helmsman resume asking"]
 
 
+def make_group(repository: Repository) -> str:
+    """A group of two loops. Returns the text that names what continues the second one."""
+    folder = group_folder(repository, "the-shop")
+    folder.root.mkdir(parents=True)
+    folder.names.write_text("the-shop-1\nthe-shop-2")
+    return "run the command that started group the-shop again; or only this loop: helmsman resume the-shop-2"
+
+
+@pytest.mark.feature("H4")
+@pytest.mark.parametrize("loop", ["the-shop-2", "the-shop-3"])
+def test_cancelling_a_loop_names_what_continues_it_and_its_group_only_if_the_group_has_it(
+    repository: Repository, capsys: pytest.CaptureFixture[str], loop: str
+) -> None:
+    of_group = make_group(repository)
+    again = of_group if loop == "the-shop-2" else f"helmsman resume {loop}"
+    write_state(repository, builders.state(loop=loop), over=None, record=None, subject="start")
+    assert cancel_loop(repository.top, loop, as_json=False) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"next       {again}"
+
+
 @pytest.mark.feature("H4")
 def test_after_an_answer_to_a_loop_of_a_group_the_command_of_the_group_is_named(
     repository: Repository, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_state(repository, builders.state(loop="the-shop-2", gate=ASKED), over=None, record=None, subject="start")
-    group_folder(repository, "the-shop").root.mkdir(parents=True)
+    again = make_group(repository)
     assert answer(repository.top, "the-shop-2", "approve", guidance="", by="Ada", as_json=False) == 0
     show_status(repository.top, "the-shop-2", as_json=False)
     printed = capsys.readouterr().out.splitlines()
-    again = "run the command that started group the-shop again; or only this loop: helmsman resume the-shop-2"
     assert (printed[1], printed[-1]) == (f"No process drives the loop now. To continue: {again}", f"next       {again}")
 
 
