@@ -35,8 +35,6 @@ from helmsman.toml_text import parse_toml
 from tasks.agents.catalogue import find_agent
 from tasks.groups.parallel import open_group
 from tasks.loop.configure import configure
-from tasks.loop.merge import require_target
-from tasks.loop.start import require_checks, require_no_secret
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import known_state
 from tasks.system.files import read_plain
@@ -77,13 +75,10 @@ def parallel(repo: Path, *, yes: bool, as_json: bool, **options: Any) -> int:
     repository = open_repository(repo)
     require_consent(repository, yes=yes, as_json=as_json, file=options.get("file"))
     group = open_group(parallel_request(repository, options), repository)
-    for link in group.links:  # if one of them cannot start, none starts
+    for link in group.links:
         own = merge_tables(group.request.settings, link.settings)
         request = LoopRequest(repository=str(repository.top), goal=link.goal, checks=link.checks, settings=own)
         config = configure(repository.top, request, consent=consent_of(repository.consent_key)).config
-        require_no_secret(config)
-        require_checks(config)
-        require_target(repository, config)
         refuse_agent(config, find_agent(repository.top, config.agent), repository.top)
     with engine_here() as run, watching_group(repository, group.names, Console(stderr=as_json, highlight=False)):
         final = run("parallel", without_secrets(group.request))

@@ -35,6 +35,7 @@ from helmsman.records.state import LoopState
 from tasks.groups.same_start import require_same_goal, require_same_verification
 from tasks.loop.configure import configure
 from tasks.loop.merge import find_target, require_target
+from tasks.loop.start import require_checks, require_no_secret
 from tasks.repository.git import Repository, commit_and_tree, read_ref
 from tasks.repository.loop_context import group_folder, is_finished, loop_folder
 from tasks.repository.plan import plan_at
@@ -146,11 +147,22 @@ def open_group(request: ParallelRequest, repository: Repository) -> Group:
     for link, state in zip(group.links, group.states(), strict=True):
         item: Any = link.settings.get("plan", {}).get("item", "")
         if state is None:
+            _require_startable(group, link)
             continue
         if not (item and state.config.plan.item == item):  # reworded, it is still the same item
             require_same_goal(request.group, state, link)
         require_same_verification(repository, request, state, link)
     return group
+
+
+def _require_startable(group: Group, link: Link) -> None:
+    """Raise OperatorError if a new loop cannot start as configured. Then none starts, and the run gives the reason once."""
+    settings = merge_tables(group.request.settings, link.settings)
+    request = LoopRequest(repository=group.request.repository, goal=link.goal, checks=link.checks, settings=settings)
+    config = configure(group.repository.top, request, consent=consent_of(group.repository.consent_key)).config
+    require_no_secret(config)
+    require_checks(config)
+    require_target(group.repository, config)
 
 
 def due_loops(group: Group) -> list[LoopRequest]:

@@ -66,7 +66,7 @@ def test_a_loop_that_dies_before_its_handoff_hands_over_before_the_next_one_star
     repository: Path, engine_url: str, tmp_path: Path
 ) -> None:
     commit(repository, "align", {ALIGNMENT: render(Alignment(goal="there is 1"))})
-    state = create_loop(open_repository(repository), LoopSettings(config("there is 1"), {}), "num-1", NOW)
+    state = create_loop(open_repository(repository), LoopSettings(config("there is 1", checks=("test -e 1",)), {}), "num-1", NOW)
     context = loop_context(str(repository), state)
     ensure_worktree(context.repository, context.worktree, state.branch, state.head)
     head = commit(context.worktree, "1", {"1": ""})

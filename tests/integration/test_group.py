@@ -201,6 +201,11 @@ def test_loops_side_by_side_do_not_work_in_the_checkout_itself(repository: Path,
         group_of(request(tmp_path, settings={"workspace": {"in_place": True}}))
 
 
+def test_a_group_with_a_loop_that_cannot_start_is_refused_as_a_whole(repository: Path, tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="there is no branch gone"):
+        group_of(request(tmp_path, settings={"merge": {"into": "gone"}}))
+
+
 def test_groups_of_one_name_in_two_repositories_end_no_process_of_each_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
