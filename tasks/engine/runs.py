@@ -139,7 +139,7 @@ def driving_run(
             client.update_flow_run_labels(own_id, {REPOSITORY: str(repository)})
         for unfinished in runs_where(client, tags={"all_": [f"uid:{uid}"]}, state={"type": {"any_": UNFINISHED}}):
             if unfinished.id != own_id:
-                message = f"its process died; {name} continues in flow run {own_id}"
+                message = f"no process drives this run any more; {name} continues in flow run {own_id}"
                 client.set_flow_run_state(unfinished.id, Crashed(name=SUPERSEDED, message=message), force=True)
     with run_tags(*(inside or tags)), without_heartbeats(), _watching_cancel(cancel):
         yield
