@@ -26,7 +26,7 @@ from helmsman.records.agents import TEMPLATE, Agent
 from tasks.agents.catalogue import LoopSettings, find_program, with_agent
 from tasks.agents.claude import call_environment, refuse_root
 from tasks.engine.embedded import configured_api
-from tasks.memory import memory_url
+from tasks.memory import memory_url, open_for_reading
 from tasks.models.sending import asks_claude_code
 from tasks.repository.git import Repository, git, open_repository
 from tasks.sandbox.probe import require_sandbox
@@ -212,20 +212,16 @@ def _checks(context: Context) -> Finding:
 
 
 def _memory(context: Context) -> Finding:
-    """Check that a team's server answers; a local file is created on demand."""
+    """Check that the store can be read; a local file is created on demand."""
     config = context.config.memory
     url = memory_url(config.url)
-    if not config.use or not url or url.startswith("sqlite:"):
-        return Finding("ok", "in a local file" if config.use else "off (memory.use)")
-    from tasks.memory.postgres import PostgresServer
-
+    if not config.use:
+        return Finding("ok", "off (memory.use)")
     try:
-        server = PostgresServer(url)
-        with server.reading():
-            return Finding("ok", server.place)
+        with open_for_reading(url):
+            return Finding("ok", "in a local file" if not url or url.startswith("sqlite:") else "on a server")
     except HelmsmanError as error:
-        remedy = "check that it is reachable; loops continue without memory"
-        return Finding("warn", f"{error.problem}: {error.found}", remedy)
+        return Finding("warn", f"{error.problem}: {error.found}", f"{error.remedy}; loops continue without memory")
 
 
 def _check_repository(check: Callable[[Repository], Finding], context: Context) -> Finding:

@@ -96,7 +96,7 @@ def _file_of(url: str) -> Path:
             "memory.url is not the URL of a file",
             expected="four slashes and an absolute path, as in sqlite:////folder/memory.db",
             found=repr(url)[:200],
-            remedy="set HELMSMAN_MEMORY__URL",
+            remedy="correct HELMSMAN_MEMORY_URL, or memory.url",
         )
     return file
 

@@ -79,6 +79,6 @@ def _parse_url(url: str) -> URL:
             "memory.url is not the URL of a store",
             expected="postgresql://user@host/database, sqlite:////folder/memory.db, or nothing",
             found=f"a URL of {clean(parsed.drivername)}" if parsed else "something that is not a URL",
-            remedy="set HELMSMAN_MEMORY__URL, and write @ : / ? # in a password as %40 %3A %2F %3F %23",
+            remedy="correct HELMSMAN_MEMORY_URL, or memory.url, and write @ : / ? # in a password as %40 %3A %2F %3F %23",
         )
     return parsed.set(drivername=DRIVER)

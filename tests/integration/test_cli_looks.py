@@ -222,6 +222,13 @@ def test_the_doctor_looks_for_the_operator_s_agent_whatever_the_repository_has(b
     assert ("the configuration is not valid: limits.iteration (helmsman.toml): " in told.output) == (broken == "checks")
 
 
+@pytest.mark.feature("H4")
+def test_the_doctor_warns_of_a_memory_file_that_cannot_be_read(helmsman: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_text("no database")
+    told = helmsman.run("doctor", "--repo", helmsman.repository, HELMSMAN_MEMORY_URL=f"sqlite:///{tmp_path}/memory.db").output
+    assert "! memory       the memory store fails" in told
+
+
 @pytest.mark.feature("H4", "L6")
 def test_the_doctor_warns_of_an_unreachable_memory_without_its_password(helmsman: CommandLine) -> None:
     told = helmsman.run(*looked_at(), HELMSMAN_MEMORY_URL="postgresql://me:very-secret@127.0.0.1:1/memory")
