@@ -153,7 +153,7 @@ _EXPECTED = {
     "string_type": "text",
     "string_unicode": "text in UTF-8",
     "too_long": "at most {max_length} entries",
-    "tuple_type": "a list",
+    "tuple_type": 'a list, as in ["one", "two"]',
 }
 """Our wording of pydantic's error types; its own messages are good enough for the others."""
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -101,7 +102,7 @@ def _aliases(*names: str) -> Any:
 
 
 class Story(Item):
-    """An item in the format of other loops: the first of these names counts. Other fields are ignored."""
+    """An item in the format of other loops: the first of these names counts. Other fields are ignored, typing errors are not."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -114,8 +115,26 @@ class Story(Item):
     done: Annotated[bool, _aliases("passes", "done")] = False
 
 
+_STORY_KEYS = [
+    name
+    for key, field in Story.model_fields.items()
+    for name in (map(str, field.validation_alias.choices) if isinstance(field.validation_alias, AliasChoices) else [key])
+]
+_SLIP = 0.88  # least similarity of a typing error; another loop's `verified` is none of `verify`
+
+
+def _refuse_slips(values: Mapping[str, Any], line: int) -> None:
+    """Raise PlanError for a key that nearly is one of a story's: ignored, it would change what is done, or when."""
+    for key in values:
+        near = [] if key in _STORY_KEYS else get_close_matches(key[:LONGEST_TITLE], _STORY_KEYS, n=1, cutoff=_SLIP)
+        if near:
+            raise PlanError(line, f"unknown key {display(key)}; did you mean {near[0]}?")
+
+
 def item_of(form: type[Item], values: Mapping[str, Any], line: int) -> PlanItem:
     """Validate the item on this line, dropping a description that equals the title. Raises PlanError."""
+    if form is Story:
+        _refuse_slips(values, line)
     try:
         item = form.model_validate(values)
     except ValidationError as error:

@@ -141,7 +141,10 @@ def test_an_unknown_key_is_an_error_with_its_source_and_a_suggestion(written: st
         ("retry.attempts = 51", "retry.attempts (helmsman.toml): expected at most 50, found 51"),
         ("completion.promise = 'a'", "completion.promise (helmsman.toml): expected at least 4 characters, found 'a'"),
         ("claude.setting_sources = ['x']", "setting_sources[0] (helmsman.toml): expected 'user', 'project' or 'local'"),
-        ("claude.allowed_tools = 'Bash'", "claude.allowed_tools (helmsman.toml): expected a list, found 'Bash'"),
+        (
+            "claude.allowed_tools = 'Bash'",
+            'claude.allowed_tools (helmsman.toml): expected a list, as in ["one", "two"], found \'Bash\'',
+        ),
         ("checks = [{name = 'x'}]", "checks[0].command (helmsman.toml): expected a value, found nothing"),
         ("checks = [[1]]", "checks[0] (helmsman.toml): expected a command or a table, found [1]"),
         ("workspace.in_place = 'yes'", "workspace.in_place (helmsman.toml): expected true or false, found 'yes'"),

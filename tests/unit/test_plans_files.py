@@ -183,6 +183,7 @@ def test_an_invalid_plan_is_an_error_with_its_line() -> None:
         ("plan.toml", "", "it contains no items"),
         ("prd.json", "{", "line 1: invalid JSON"),
         ("prd.json", '[{"title": "x", "passes": "yes"}]', "story 1: passes: expected true or false"),
+        ("prd.json", '[{"title": "x", "verified": 1, "dependOn": [1]}]', "unknown key 'dependOn'; did you mean dependsOn?"),
         ("prd.json", '[{"id":"a","title":"x"},\n{"id":"a","title":"y"}]', "the id a appears twice"),
         ("tasks.md", "- [ ] T001 x\n- [ ] T001 y\n", "line 2: the id T001 appears twice"),
         ("tasks.md", "- [ ] T001 x (needs T0O2)\n- [ ] T002 y\n", "T001 needs T0O2, which is not an item; did you mean T002?"),
