@@ -41,6 +41,7 @@ from helmsman.parsers.pushes import AllowedRepo, PushMessage, filter_updates, fi
 from helmsman.plain import clean
 from helmsman.records.triggers import Ignored, Source
 from tasks.engine.embedded import configured_api
+from tasks.repository.git import open_repository
 from tasks.system.clock import now_utc
 from tasks.triggers.deliveries import Deliveries, Event, deliveries_file
 from tasks.triggers.pushes import read_allowed_file
@@ -294,6 +295,7 @@ def serve(repos: Path, host: str, port: int) -> None:
         raise OperatorError("the receiver cannot listen there", found=found, remedy=remedy) from error
     with listener, starting_runs(deliveries) as wake:
         _log_to_stderr(host, listener)
+        _warn_of_missing(allowed)
         config = uvicorn.Config(
             receiver_app(Receiver(secret.encode(), allowed, deliveries, wake)),
             http=_BoundedProtocol,
@@ -306,6 +308,16 @@ def serve(repos: Path, host: str, port: int) -> None:
             timeout_graceful_shutdown=5,
         )
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def _warn_of_missing(allowed: Mapping[str, AllowedRepo]) -> None:
+    """Warn of local paths without a repository. No error: the loops may run on another machine, which has them."""
+    for name, entry in allowed.items():
+        try:
+            if entry.at.startswith("/"):
+                open_repository(Path(entry.at), unborn=True)
+        except OperatorError as error:
+            _log.warning("%s starts no loops on this machine: %s: %s", clean(name), error.problem, clean(error.found))
 
 
 def _log_to_stderr(host: str, listener: socket.socket) -> None:

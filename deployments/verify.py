@@ -1,6 +1,6 @@
 """`helmsman verify`: verify any change as a loop would, without a loop, an agent or an engine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from helmsman.plain import clean, clean_lines
 from helmsman.records.events import CheckFinished, Event, PreparationStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.verification import Verification
-from helmsman.render.verification import MARK, junit_of, sarif_of, verification_lines, verification_markdown
+from helmsman.render.verification import MARK, error_markdown, junit_of, sarif_of, verification_lines, verification_markdown
 from helmsman.texts import check_text
 from tasks.checks.targets import Range
 from tasks.checks.verify import verify
@@ -37,7 +37,27 @@ FROM_CHECKOUT = "the configuration of the checks: the base has none, so those of
 
 def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", comment: bool = False, **options: Any) -> int:
     """Verify, print the result, write the requested files. Returns 0 verified, 1 not verified, 2 inconclusive."""
+    try:
+        verification = _verify(repo, yes=yes, as_json=as_json, commits=commits, **options)
+    except Exception as error:
+        if comment:
+            _post_comment(error_markdown(redact(str(error) or type(error).__name__)))
+        raise
+    print_result(verification, verification_lines(verification), as_json=as_json)
+    for path, content in _result_files(options):
+        # after the result is printed, so a write error does not lose it
+        write_file(path, content(verification), "the result file", "choose a file in an existing folder")
+    if comment:
+        _post_comment(verification_markdown(verification))
+    return verification.exit_status
 
+
+def _result_files(options: Options) -> Sequence[tuple[Path, Callable[[Verification], str]]]:
+    files = (options.get("junit"), junit_of), (options.get("sarif"), sarif_of)
+    return [(path, content) for path, content in files if path]
+
+
+def _verify(repo: Path, *, yes: bool, as_json: bool, commits: str, **options: Any) -> Verification:
     def tell(event: Event) -> None:
         if isinstance(event, PreparationStarted):
             say(f"preparing  {clean(event.what)}")
@@ -49,8 +69,7 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
 
         return judge_credentials(config)
 
-    results = (options.get("junit"), junit_of), (options.get("sarif"), sarif_of)
-    if missing := next((path for path, _ in results if path and not path.absolute().parent.is_dir()), None):
+    if missing := next((path for path, _ in _result_files(options) if not path.absolute().parent.is_dir()), None):
         remedy = "create the folder, or choose a file in an existing one"
         raise OperatorError("the result file cannot be written", expected="an existing folder", found=str(missing), remedy=remedy)
     repository = open_repository(repo)
@@ -59,16 +78,7 @@ def verify_change(repo: Path, *, yes: bool, as_json: bool, commits: str = "", co
     with exiting_cleanly(), clean_checkout_of(repository, base) as checkout, listening(tell):
         config, further = with_consent(repository, lambda: _resolve_config(repository, checkout, base, options), ask=ask)
         work, checking = Range(repository, base, head, config), "checking   {}".format
-        verification = verify(
-            checkout, work, credentials=credentials, say=lambda text: say(checking(clean(text))), further=further
-        )
-    print_result(verification, verification_lines(verification), as_json=as_json)
-    for path, content in results:
-        if path:  # after the result is printed, so a write error does not lose it
-            write_file(path, content(verification), "the result file", "choose a file in an existing folder")
-    if comment:
-        _post_comment(verification)
-    return verification.exit_status
+        return verify(checkout, work, credentials=credentials, say=lambda text: say(checking(clean(text))), further=further)
 
 
 def _resolve_config(
@@ -120,11 +130,10 @@ def _rubric_settings(path: Path | None) -> dict[str, Any]:
     return result
 
 
-def _post_comment(verification: Verification) -> None:
-    """Post the result on the pull request and in the job's summary. Errors do not change the verdict."""
+def _post_comment(body: str) -> None:
+    """Post it on the pull request and in the job's summary. Errors do not change the verdict."""
     from tasks.trackers.pull_comment import thread_of, update_comment
 
-    body = verification_markdown(verification)
     try:
         if summary := own_environment().get("GITHUB_STEP_SUMMARY"):
             with Path(summary).open("a") as page:

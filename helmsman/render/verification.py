@@ -7,7 +7,7 @@ from typing import Any, get_args
 from urllib.parse import quote
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from helmsman.plain import clean, in_plain_words, short_line
+from helmsman.plain import clean, clean_lines, in_plain_words, short_line
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.verification import Grounds, OutcomeName, OutcomeTable, Verification
 from helmsman.render.markdown_page import code, fence, join_blocks, prose
@@ -82,6 +82,11 @@ def verification_markdown(verification: Verification) -> str:
         "\n".join(reasons),
         fence("\n".join(lines), LONGEST_COMMENT),
     ])  # fmt: skip
+
+
+def error_markdown(problem: str) -> str:
+    """The comment if there is no verdict: an earlier one, on another commit, must not stay."""
+    return join_blocks([f"{MARK}\n### Helmsman verify: NO VERDICT", fence(clean_lines(problem), LONGEST_COMMENT)])
 
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

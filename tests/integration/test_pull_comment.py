@@ -1,15 +1,18 @@
 """The comment on a pull request, against a loopback server that answers like GitHub, Gitea and GitLab."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+from deployments.verify import verify_change
 from helmsman.errors import OperatorError
 from tasks.trackers.pull_comment import thread_of, update_comment
 from tests.fakes.forge import Forge
 from tests.fakes.http_server import serve_http
+from tests.fakes.repositories import commit, make_repository
 
 pytestmark = pytest.mark.feature("V19")
 
@@ -55,6 +58,20 @@ def test_a_token_that_may_not_comment_is_told_what_it_needs(forge: tuple[str, Fo
     assert "pull-requests: write" in raised.value.expected
     assert "403" in raised.value.found
     assert "tracker.repository" not in str(raised.value)
+
+
+def test_an_error_before_a_verdict_replaces_the_comment_on_the_last_push(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    top, served = make_repository(tmp_path / "top"), Forge("", "user")
+    commit(top, "work", {"a": "a"})
+    with serve_http(served.respond) as url:
+        for name, value in variables("github", url, tmp_path).items():
+            monkeypatch.setenv(name, value)
+        update_comment(thread_of(os.environ), MARK, f"{MARK}\n### Helmsman verify: VERIFIED")
+        with pytest.raises(OperatorError, match="no check is configured"):
+            verify_change(top, yes=True, as_json=True, commits="HEAD~1..HEAD", comment=True)
+    [left] = [one["body"] for one in served.comments.values()]
+    assert left.startswith(f"{MARK}\n### Helmsman verify: NO VERDICT")
+    assert "no check is configured" in left
 
 
 def test_a_job_without_a_pull_request_is_rejected(tmp_path: Path) -> None:

@@ -101,6 +101,11 @@ def test_a_signed_push_is_on_the_disk_before_it_is_answered(
     assert abs((datetime.now(UTC) - received).total_seconds()) < 100
 
 
+def test_a_local_path_without_a_repository_is_reported_at_the_start(receiver: Receiver) -> None:
+    told = "owner/name starts no loops on this machine: the repository does not exist: /srv/name.git"
+    assert eventually(lambda: told in receiver.log.read_text())
+
+
 def test_the_same_message_again_and_the_same_commit_by_another_way_add_nothing(receiver: Receiver, kept: Deliveries) -> None:
     commit = next(_commits)
     body = event(commit)
