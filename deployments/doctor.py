@@ -24,7 +24,7 @@ from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.plain import clean
 from helmsman.records.agents import TEMPLATE, Agent
 from tasks.agents.catalogue import LoopSettings, find_program, with_agent
-from tasks.agents.claude import call_environment, refuse_root
+from tasks.agents.claude import LOG_IN, LOGINS, call_environment, is_logged_out, refuse_root
 from tasks.engine.embedded import configured_api
 from tasks.memory import memory_url, open_for_reading
 from tasks.models.sending import asks_claude_code
@@ -37,7 +37,6 @@ from tasks.system.process import run
 
 OLDEST_GIT = (2, 30)  # the oldest release that Debian still supports; no newer feature is used
 LEAST_FREE_GIB = 2
-LOGINS = "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"
 SIGNS = {"ok": "✔", "warn": "!", "missing": "✘"}
 
 
@@ -188,9 +187,9 @@ def _credentials(context: Context) -> Finding:
         return Finding("ok", f"unknown for {kind.name}")
     if block:
         return Finding("ok", f"from the Prefect block {block}")
-    if (Path(own_environment().get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / ".credentials.json").exists():
-        return Finding("ok", "the agent's own login")
-    return Finding("warn", "none found", "log in with `claude /login`, or set ANTHROPIC_API_KEY")
+    if is_logged_out(context.config.claude, call_environment(context.config)):
+        return Finding("warn", "none found", LOG_IN)
+    return Finding("ok", "the agent's own login")
 
 
 def _judge(context: Context) -> Finding:

@@ -40,7 +40,7 @@ from helmsman.records.state import LoopState
 from helmsman.render.lines import next_lines
 from helmsman.texts import SIGNS, format_money, result_lines
 from tasks.agents.catalogue import find_program
-from tasks.agents.claude import call_environment, refuse_root
+from tasks.agents.claude import LOG_IN, call_environment, is_logged_out, refuse_root
 from tasks.agents.project_settings import require_project_settings
 from tasks.engine.embedded import engine_error, engine_start_text, is_embedded, require_address
 from tasks.loop.alignment_file import refuse_open_questions
@@ -183,7 +183,10 @@ def refuse_agent(config: LoopConfig, kind: AgentKind | None, top: Path) -> None:
         refuse_judge(config)
     else:
         find_binary(config.claude)
-        refuse_root(config.claude, call_environment(config))
+        environment = call_environment(config)
+        refuse_root(config.claude, environment)
+        if is_logged_out(config.claude, environment):
+            raise OperatorError("the agent has no credentials", found="Claude Code is not logged in", remedy=LOG_IN)
 
 
 def refuse_judge(config: LoopConfig) -> None:

@@ -6,7 +6,7 @@ The latter runs the real CLI in print mode, reads its event stream and classifie
 import json
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -28,11 +28,15 @@ from tasks.agents.steering import Steering
 from tasks.repository.git import IDENTITY, has_identity
 from tasks.sandbox.enter import BOXED, Agent, Command, agent_sandbox
 from tasks.system.claude_binary import find_binary
-from tasks.system.environment import agent_environment, inner_depth, own_environment
+from tasks.system.environment import agent_environment, inner_depth, neutral_directory, own_environment
 from tasks.system.faults import raising_transient_errors
+from tasks.system.process import run
 
 OWN_TELEMETRY = "CLAUDE_CODE_ENABLE_TELEMETRY"
 """Enables the CLI's own telemetry, which then joins our trace."""
+LOGINS = "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"
+LOG_IN = "log in with `claude /login`, or set ANTHROPIC_API_KEY"
+STATUS_SECONDS = 30
 
 
 def call_agent(order: Order) -> AgentCall:
@@ -93,6 +97,17 @@ def refuse_root(config: ClaudeConfig, environment: dict[str, str]) -> None:
             found="root, without IS_SANDBOX=1",
             remedy="run as another user; in a disposable container, set IS_SANDBOX=1; or set claude.permission_mode",
         )
+
+
+def is_logged_out(config: ClaudeConfig, environment: Mapping[str, str]) -> bool:
+    """Whether Claude Code itself reports that it has no credentials. A program of the operator's own may bring its own."""
+    if config.binary or config.block or any(environment.get(name) for name in LOGINS):
+        return False
+    command = [str(find_binary(config)), "auth", "status"]
+    ended = run(command, cwd=neutral_directory(), env=environment, tag="login", deadline=STATUS_SECONDS)
+    with suppress(ValueError, AttributeError):  # an older program has no such command
+        return json.loads(ended.head).get("loggedIn") is False
+    return False
 
 
 def _make_call(order: Order, environment: dict[str, str], session: KeptSession | None) -> AgentCall:

@@ -134,7 +134,8 @@ def contains(cwd: Path, commit: str, earlier: str) -> bool:
 def open_repository(path: Path, *, unborn: bool = False) -> Repository:
     """Find the repository at or above a path. Raises OperatorError if there is none or, unless `unborn`, it has no commit."""
     if not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for invalid names
-        raise OperatorError("the repository does not exist", expected="a folder", found=str(path), remedy="correct the path")
+        remedy = "correct the path (--repo DIR)"
+        raise OperatorError("the repository does not exist", expected="a folder", found=str(path), remedy=remedy)
     try:
         is_bare = git(path, "rev-parse", "--is-bare-repository").strip() == "true"
         common = (path / _rev_parse_path(path, "--git-common-dir")).resolve()

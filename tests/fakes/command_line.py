@@ -107,7 +107,8 @@ def offline_command_line(folder: Path, *, warm: bool = True, **variables: str) -
     It shares this process's keys, as if one user had written the loops, and nothing else of its state folder.
     """
     (folder / "home").mkdir()
-    own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "IS_SANDBOX": "1", **variables}
+    logged_in = {"IS_SANDBOX": "1", "CLAUDE_CODE_OAUTH_TOKEN": "t"}
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), **logged_in, **variables}
     state = folder / own.get("HELMSMAN_HOME", "home/.local/state/helmsman")
     trust_repositories(state, folder / "repository")
     keys = Path(os.environ["HELMSMAN_HOME"], "keys")

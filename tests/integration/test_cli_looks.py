@@ -223,6 +223,15 @@ def test_the_doctor_looks_for_the_operator_s_agent_whatever_the_repository_has(b
 
 
 @pytest.mark.feature("H4")
+def test_a_loop_is_refused_before_its_start_if_claude_code_itself_reports_no_credentials(helmsman: CommandLine) -> None:
+    command = ("run", "g", "--check", "true", "--yes", "--repo", helmsman.repository)
+    told = helmsman.run(*command, CLAUDE_CODE_OAUTH_TOKEN="")
+    assert (told.exit_code, "the agent has no credentials" in told.errors) == (2, True), told
+    assert not (helmsman.repository / ".git/helmsman/loops").exists()
+    assert findings(helmsman.run(*looked_at(), CLAUDE_CODE_OAUTH_TOKEN="").output)["credentials"] == "!"
+
+
+@pytest.mark.feature("H4")
 def test_the_doctor_warns_of_a_memory_file_that_cannot_be_read(helmsman: CommandLine, tmp_path: Path) -> None:
     (tmp_path / "memory.db").write_text("no database")
     told = helmsman.run("doctor", "--repo", helmsman.repository, HELMSMAN_MEMORY_URL=f"sqlite:///{tmp_path}/memory.db").output
