@@ -230,7 +230,7 @@ def visible_text(text: str, most: int) -> str:
 def issue_goal(event: IssueEvent) -> str:
     """Return the loop's goal. Every untrusted line is quoted, so that none can pass for Helmsman's."""
     lines = block_quote([event.title or "(no title)", "", *(event.body or "(no text)").split("\n")])
-    heading = f"Resolve issue #{event.number} of {event.full_name}, which is quoted here in full."
+    heading = f"Resolve issue #{event.number} of {event.full_name}, which is quoted here."
     return f"{heading}\n\n{lines}\n\n{_CLOSING}"
 
 

@@ -60,7 +60,7 @@ class AllowedRepo(Section):
     """Where the machine that runs loops finds it: an absolute path, or a URL."""
     branches: tuple[str, ...] = ("**",)
     """Branches that the repository's own configuration may choose from."""
-    label: str = Field(default="helmsman", max_length=100)
+    label: Annotated[str, AfterValidator(str.strip)] = Field(default="helmsman", max_length=100)
     """The label that starts a loop for an issue. Empty: issues start nothing."""
     people: tuple[str, ...] = ()
     """Logins that may start loops by a label and steer them by comments. Empty: members of the repository according to GitHub;

@@ -64,6 +64,11 @@ def test_a_label_set_by_a_maintainer_carries_the_issue_as_it_was_then(kind: Kind
     assert found.location == "/srv/site.git"
 
 
+def test_a_label_may_have_spaces_and_those_around_it_in_the_list_do_not_count() -> None:
+    found = filter_event("github", labelled("github", about="needs work"), label=" needs work ")
+    assert isinstance(found, IssueEvent)
+
+
 def test_each_action_comes_to_one_thing() -> None:
     events: list[tuple[Kind, str, dict[str, Any], EventKind | None]] = [
         ("github", "labeled", {"about": "bug"}, None),
@@ -218,7 +223,7 @@ def test_no_line_of_an_issue_passes_for_one_of_ours(title: str, body: str) -> No
     found = event(issue={"title": title, "body": body})
     begun, _, rest = issue_goal(found).partition("\n\n")
     quotation, _, ending = rest.rpartition("\n\n")
-    assert begun == "Resolve issue #7 of acme/site, which is quoted here in full."
+    assert begun == "Resolve issue #7 of acme/site, which is quoted here."
     assert all(line.startswith(">") for line in quotation.splitlines())
     assert ending.startswith("The quotation says what is wanted.")
 
