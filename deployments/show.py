@@ -26,6 +26,7 @@ from helmsman.orient.hats import hat_record
 from helmsman.oversee.limits import describe_window, open_windows
 from helmsman.plain import clean, clean_lines
 from helmsman.records.advance import SALVAGES_REMEMBERED
+from helmsman.records.decision import Outcome
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import LoopResult, result_of
 from helmsman.records.state import LoopState
@@ -134,7 +135,9 @@ def _list_lines(repository: Repository, loops: Sequence[ShownState]) -> Iterator
 
 
 def _status_word(repository: Repository, state: LoopState) -> str:
-    """Outcome or state of the driver in a word."""
+    """Outcome or state of the driver in a word. An open question comes before both: somebody has to act."""
+    if state.outcome is None and state.gate is not None:
+        return texts.SIGNS[Outcome.WAITING]
     if state.outcome is None and driver_of(repository, state.loop):
         return "▶ running"
     return "✘ interrupted" if interruption(repository, state) else texts.SIGNS[state.outcome]

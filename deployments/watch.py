@@ -39,7 +39,7 @@ def watch(repo: Path, loop: str | None, *, once: bool, as_json: bool) -> int:
             _follow(repository, name, console)
         show_status(repo, name, as_json=as_json)
     except KeyboardInterrupt:
-        console.print("stopped watching; the loop continues")
+        console.print("stopped watching; this does not stop the loop")
         return 130
     return 0
 

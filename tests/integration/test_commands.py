@@ -13,7 +13,7 @@ from deployments.answer import answer, cancel_loop
 from deployments.choosing import chosen_loop
 from deployments.deploy import new_pool
 from deployments.settings import goal_settings
-from deployments.show import show_status
+from deployments.show import show_list, show_status
 from deployments.start_directory import STANDARD_STREAM
 from helmsman.config import LoopConfig
 from helmsman.config.layers import leaves
@@ -52,6 +52,13 @@ def test_a_named_loop_is_chosen_over_a_running_one_and_that_over_the_latest(
         told = json.loads(capsys.readouterr().out)
     assert told["loop"] == "older"
     assert f"process {os.getpid()} " in told["driver"]
+
+
+@pytest.mark.feature("H4")
+def test_the_list_shows_an_open_question_as_waiting(repository: Repository, capsys: pytest.CaptureFixture[str]) -> None:
+    write_state(repository, builders.state(loop="asking", gate=ASKED), over=None, record=None, subject="start")
+    show_list(repository.top, as_json=False)
+    assert "asking  … waiting" in capsys.readouterr().out
 
 
 @pytest.mark.feature("H4")
