@@ -128,14 +128,17 @@ def schedule_unit(nodeid: str) -> str:
 
 @cache
 def group_of(file: str) -> str:
-    """The group that a file names; xdist's own way, a suffix of the test's name, is lost on pytest 9.2."""
+    """All flows are one group, as they share an engine; else the group that a file names.
+
+    xdist's own way, a suffix of the test's name, is lost on pytest 9.2.
+    """
     path = ROOT / file
     found = GROUP.search(path.read_text(encoding="utf-8")) if path.is_file() else None
-    return found[1] if found else ""
+    return "flows" if file.startswith("tests/flows/") else found[1] if found else ""
 
 
 def start_order(nodeid: str, *, in_group: bool = False) -> int:
     """Groups first, then slow folders, then all others."""
     folder = nodeid.split("/")[1]
     place = SLOW_FOLDERS.index(folder) if folder in SLOW_FOLDERS else len(SLOW_FOLDERS)
-    return 0 if in_group else 1 + place
+    return 0 if in_group or folder == "flows" else 1 + place

@@ -25,7 +25,7 @@ from tests.fakes.repositories import LOOP, LoopWork, commit, make_repository, st
 from tests.integration.memory_stores import NOW
 from tests.unit.builders import STOP, check, report
 
-pytestmark = [pytest.mark.feature("L2", "L9"), pytest.mark.xdist_group("leaving")]  # they look at the same loops
+pytestmark = pytest.mark.feature("L2", "L9")
 CANCELLED, ASKED, PROPOSED = (
     "cancelled while a model is asked",
     "unreadable after a model was asked",

@@ -145,7 +145,7 @@ PIECES = [
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("form", ["{}", "Exit code 1\n{}", "{}\n1 failed in 0.1s"])
+@pytest.mark.parametrize("form", ["{}", "Exit code 1\n{}\n1 failed in 0.1s"])
 def test_huge_output_is_read_in_bounded_time(form: str) -> None:
     for piece in PIECES:
         text = form.format(piece * (LONG // len(piece)))
