@@ -41,7 +41,7 @@ from helmsman.render.lines import next_lines
 from helmsman.texts import SIGNS, format_money, result_lines
 from tasks.agents.catalogue import find_program
 from tasks.agents.claude import LOG_IN, call_environment, is_logged_out, refuse_root
-from tasks.agents.project_settings import require_project_settings
+from tasks.agents.project_settings import names_key_program, require_project_settings
 from tasks.engine.embedded import engine_error, engine_start_text, is_embedded, require_address
 from tasks.loop.alignment_file import refuse_open_questions
 from tasks.loop.remote_handover import pull_state, require_new_name
@@ -185,7 +185,7 @@ def refuse_agent(config: LoopConfig, kind: AgentKind | None, top: Path) -> None:
         find_binary(config.claude)
         environment = call_environment(config)
         refuse_root(config.claude, environment)
-        if is_logged_out(config.claude, environment):
+        if not names_key_program(top) and is_logged_out(config.claude, environment):
             raise OperatorError("the agent has no credentials", found="Claude Code is not logged in", remedy=LOG_IN)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, cast
 
 from helmsman.config import LoopConfig
@@ -55,6 +56,11 @@ def project_settings(repository: Repository, commit: str, config: LoopConfig) ->
         texts += [(file, text) for file in files if (text := read_within(repository.top, file, LARGEST)) is not None]
     read = (_parse_request(file, text.decode("utf-8-sig", "replace")) for file, text in texts)
     return list(dict.fromkeys((*(TrustRequest(path, link_setting) for path in links), *read)))
+
+
+def names_key_program(top: Path) -> bool:
+    """Whether the project's settings name a program that prints the API key. Only a call of the agent may run it."""
+    return b"apiKeyHelper" in (read_within(top, FILES["project"], LARGEST) or b"")
 
 
 def pinned_variables(environment: Mapping[str, str], config: LoopConfig) -> dict[str, str]:

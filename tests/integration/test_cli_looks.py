@@ -11,6 +11,7 @@ import pytest
 
 from helmsman.config import LoopConfig
 from helmsman.config.layers import leaves
+from tasks.agents.project_settings import names_key_program
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.state_ref import write_state
 from tests.fakes.command_line import HELMSMAN, RESULT_KEYS, CommandLine, read_object
@@ -229,6 +230,13 @@ def test_a_loop_is_refused_before_its_start_if_claude_code_itself_reports_no_cre
     assert (told.exit_code, "the agent has no credentials" in told.errors) == (2, True), told
     assert not (helmsman.repository / ".git/helmsman/loops").exists()
     assert findings(helmsman.run(*looked_at(), CLAUDE_CODE_OAUTH_TOKEN="").output)["credentials"] == "!"
+
+
+def test_a_login_by_a_program_that_the_project_s_settings_name_is_left_to_the_agent(tmp_path: Path) -> None:
+    (tmp_path / ".claude").mkdir()
+    (tmp_path / ".claude/settings.json").write_text('{"apiKeyHelper": "key.sh"}')
+    assert names_key_program(tmp_path)
+    assert not names_key_program(tmp_path / ".claude")
 
 
 @pytest.mark.feature("H4")

@@ -85,7 +85,8 @@ class Clone(CommandLine):
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
     (tmp_path / "home").mkdir()
-    return Clone(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "IS_SANDBOX": "1"})
+    logged_in = {"IS_SANDBOX": "1", "CLAUDE_CODE_OAUTH_TOKEN": "t"}
+    return Clone(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), **logged_in})
 
 
 # --- whose key it is ----------------------------------------------------------------------------------------------
