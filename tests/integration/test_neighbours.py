@@ -23,6 +23,7 @@ CASES = {
     "value": "for a, b, n in (('brown', 'black', 10), ('green', 'red', 32), ('red', 'red', 22), ('blue', 'green', 43)):\n"
     "        assert value([a, b]) == n",
     "steps": "assert list(steps(3)) == [3, 2, 1]\n    assert list(steps(2)) == [2, 1]",
+    "split": "assert split('a,b') == ['a', 'b']\n    assert split('a') == 'a'\n    assert split('bc') == 'bc'",
     "load": "assert asyncio.run(load(2)) == 'two'\n    assert asyncio.run(load(7)) == 'seven'",
     "fizz": "assert fizz(3) == 'Fizz'\n    assert fizz(5) == 'Buzz'\n    assert fizz(15) == 'FizzBuzz'",
 }
@@ -78,6 +79,7 @@ HONEST = {
         ),
     ),
     "what is no list yet": ("steps", "def steps(n):\n    return range(n, 0, -1)\n"),
+    "a list or another type": ("split", "def split(text):\n    return text.split(',') if ',' in text else text\n"),
 }
 
 
