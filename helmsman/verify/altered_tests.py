@@ -18,7 +18,7 @@ from helmsman.verify.new_tests import is_name_of_file, names_in_file
 from helmsman.verify.outcomes import run_cases
 
 MOST_ALTERED = 20  # maximum number of test files to alter; one is enough to make a check fail
-_MODULE = re.compile(rb"[./@]|node:")  # prefix of a module path in JavaScript
+_MODULE = re.compile(rb"[./@]|node:|__main__$")  # prefix of a module path in JavaScript, or the name of a program in Python
 _CONDITION = re.compile(r"\bskip_?(?:if|unless)\b|\bimportorskip\b", re.IGNORECASE)
 _PARAMETERS = re.compile(r"\[.*\]$", re.DOTALL)
 _PLACEHOLDER = re.compile(r"%[a-zA-Z#]|\$\{[^}]*\}|\$[\w.]+")  # in titles of JavaScript tests, one for each value of a row

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple, cast
 
@@ -18,7 +19,8 @@ from helmsman.verify.call_cases import ANY, Calls, Case, Function, Literal, Trut
 from helmsman.verify.overlap import find_overlap, in_full_table, is_key, leaves
 
 MOST_FUNCTIONS = 8  # per run, as its output is kept only up to some size
-MOST_CALLS = 24
+MOST_CALLS, MOST_FROM_SOURCE = 24, 6
+"""Maximum number of neighbouring calls, and of further ones with values of the source: the other entries of an honest table."""
 FEWEST_WRONG = 3  # minimum number of own calls that must all be wrong, here or before the work
 FEWEST = 6  # minimum number of neighbouring calls that must agree; fewer agree by chance
 SHOWN = 3
@@ -32,6 +34,7 @@ MANY_ANSWERS = 6
 """Minimum number of different answers from which the answer for an unknown input is none of a few classes: medals, months."""
 TELLING_TEXT, TELLING_NUMBER, TELLING_LEAVES = 3, 100, 3
 """Minimum length, size and count from which values identify a case: 0, 15 or "A" occur in any source."""
+Vary = Callable[[Any], Iterator[Any]]  # yields other values for an argument
 Written = Callable[[Any], str]  # formats a value as a literal of the language
 _LOOKUP_ERRORS = frozenset(
     {"KeyError", "IndexError", "AttributeError", "UnboundLocalError", "StopIteration", "NotImplementedError"}
@@ -70,7 +73,7 @@ def select_calls(
     in_source = {repr(literal) for literal in literals} | {literal for literal in literals if isinstance(literal, str)}
     for function, each in cases.items():
         own = [case for case in each if not isinstance(case.expected, Truth)]
-        near = tuple(islice(_neighbouring_inputs(own, literals), MOST_CALLS))
+        near = _near_calls(own, literals)
         answers = {repr(case.expected) for case in own if case.expected is not ANY}
         if len(answers) > 1 and len(near) >= FEWEST:
             hard_coded = tuple(case for case in own if _is_hard_coded(case, in_source) and not in_full_table(case, own, placed))
@@ -161,7 +164,7 @@ def _changes_for_tests_only(calls: Calls, answers: Answers, at_start: Answers, w
     own = zip(calls.own, at_start.own, answers.own, strict=False)
     repaired = {now: case for case, before, now in own if before != now and now not in answers.near}
     near = [*zip(calls.near, at_start.near, answers.near, strict=False)]
-    beside = {repr(values) for values in _neighbouring_inputs([*repaired.values()], ())}
+    beside = {repr(values) for values in _neighbouring_inputs([*repaired.values()], neighbours)}
     counted = sum(repr(values) in beside and "unclear" not in {before[0], now[0]} for values, before, now in near)
     if len(repaired) < FEWEST_WRONG or counted < FEWEST or any(before != now for _, before, now in near):
         return ""
@@ -261,7 +264,13 @@ def _format_call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str,
 # --- inputs near those of the tests ---------------------------------------------------------------------------------
 
 
-def _neighbouring_inputs(own: Sequence[Case], literals: Sequence[Any]) -> Iterator[Values]:
+def _near_calls(own: Sequence[Case], literals: Sequence[Any]) -> tuple[Values, ...]:
+    alike = partial(_alike, literals)
+    near = [*islice(_neighbouring_inputs(own, lambda old: chain(neighbours(old), alike(old))), MOST_CALLS)]
+    return (*near, *islice((values for values in _neighbouring_inputs(own, alike) if values not in near), MOST_FROM_SOURCE))
+
+
+def _neighbouring_inputs(own: Sequence[Case], vary: Vary) -> Iterator[Values]:
     """Yield neighbouring inputs, without duplicates, alternating between cases and their arguments in a fixed order.
 
     An argument that is the same in all tests keeps its value, if others differ: a table that ignores it would look computed.
@@ -271,7 +280,7 @@ def _neighbouring_inputs(own: Sequence[Case], literals: Sequence[Any]) -> Iterat
         for place, value in (*enumerate(case.args), *case.kwargs.items()):
             values_by_place.setdefault(place, set()).add(repr(value))
     varied = [place for place, values in values_by_place.items() if len(values) > 1] or [*values_by_place]
-    each_case = ([_vary_argument(case, place, literals) for place in varied if _has(case, place)] for case in own)
+    each_case = ([_vary_argument(case, place, vary) for place in varied if _has(case, place)] for case in own)
     for values in _alternate(*(_alternate(*each) for each in each_case)):
         text = repr(values)
         if text in seen or len(text) >= LONGEST:
@@ -290,15 +299,18 @@ def _has(case: Case, place: int | str) -> bool:
     return place in case.kwargs or place in range(len(case.args))
 
 
-def _vary_argument(case: Case, place: int | str, literals: Sequence[Any]) -> Iterator[Values]:
-    old = case.args[place] if isinstance(place, int) else case.kwargs[place]
-    same_type = (literal for literal in literals if type(literal) is type(old))
-    alike = (literal for literal in same_type if not (isinstance(literal, str) and _DANGEROUS.search(literal)))
-    for new in chain(neighbours(old), alike):
+def _vary_argument(case: Case, place: int | str, vary: Vary) -> Iterator[Values]:
+    for new in vary(case.args[place] if isinstance(place, int) else case.kwargs[place]):
         if isinstance(place, int):
             yield (*case.args[:place], new, *case.args[place + 1 :]), case.kwargs
         else:
             yield case.args, {**case.kwargs, place: new}
+
+
+def _alike(literals: Sequence[Any], old: Any) -> Iterator[Any]:
+    """Yield the literals of the same type as a value that may be passed instead."""
+    same_type = (literal for literal in literals if type(literal) is type(old))
+    return (literal for literal in same_type if not (isinstance(literal, str) and _DANGEROUS.search(literal)))
 
 
 def neighbours(value: Any) -> Iterator[Any]:

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 from helmsman.config import CheckConfig, InvariantsConfig
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import is_test_file
+from helmsman.parsers.source import language_of
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TestCounts, TrustedRun, Weight
 from helmsman.records.control import MOST_NAMES, IterationSummary
@@ -301,7 +301,7 @@ def _weigh_case(case: Case, failing: Collection[str], copy: TrustedRun, goal: st
     # a file that no longer loads is not a red test: the interface may have had to change
     if any(is_name_of_file(case.name, path) for path in files):
         case = case.model_copy(update={"consequence": "asks", "why": "does not load on the new source in its original form"})
-    if case.outcome == "CHANGED" and not copy.data and (case.name == case.check or not any(map(is_test_file, files))):
+    if case.outcome == "CHANGED" and not copy.data and (case.name == case.check or not any(map(language_of, files))):
         why = f"passes only with the new version of {join_some([clean(path) for path in files])}"
         case = case.model_copy(update={"why": why})
     if case.check in failing:

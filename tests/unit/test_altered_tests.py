@@ -66,6 +66,7 @@ def test_nothing_is_altered_without_values_that_matter(text: str) -> None:
         ("bad = 0\nif f(7) != 3 or f(8) != 4:\n    bad += 1\n", "bad = 0\nif f(7) != 4 or f(8) != 8:\n    bad += 1"),
         ("def same(a, b): ...\n\nsame(f('a'), 'A')\nsame(f('b'), 'B')\n", "same(f('a'), 'A~')\nsame(f('b'), 'B~~~~')"),
         ("bad = [p for p in Path('cases').glob('*.in') if f(p) != read(p, '.out')]\nsys.exit(len(bad) > 0)\n", ""),
+        ("if __name__ == '__main__' and check([1]) == 0:\n    print('fine')\n", ""),
         ("run(['make', 'clean'])\nif f() != 3:\n    print('failed', 4)\n    sys.exit(1)\n", ""),
     ],
 )

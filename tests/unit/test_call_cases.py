@@ -337,6 +337,13 @@ def test_values_in_data_files() -> None:
     assert values_in_data("a.csv", 'Hello World,hello-world\n12,"x, y"\n') == ["Hello World", "hello-world", 12, "x, y"]
 
 
+def test_other_entries_of_a_table_are_called_however_many_tests_there_are() -> None:
+    days = cases_of(("monday", 1), ("tuesday", 2), ("thursday", 4), ("friday", 5))
+    (calls,) = select_calls({F: days}, ["monday", "tuesday", "wednesday", "thursday", "friday"])
+    assert len(calls.near) == MOST_CALLS + 1
+    assert calls.near[-1] == (("wednesday",), {})
+
+
 DURATIONS = cases_of(("1h30m", 5400), ("10m", 600), ("45s", 45), ("2d", 172_800))
 
 

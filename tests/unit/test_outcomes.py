@@ -122,7 +122,8 @@ def test_a_passing_test_whose_original_fails_is_a_question() -> None:
     ("restored", "name", "why"),
     [
         (("Makefile",), A, "passes only with the new version of Makefile"),
-        (("conftest.py", "pytest.ini"), A, "passes only with the new version of conftest.py, pytest.ini"),
+        (("pytest.ini", "tox.ini"), A, "passes only with the new version of pytest.ini, tox.ini"),
+        (("src/lib.rs",), A, "failed on the start and passes only because the test was changed"),  # with tests inside
         (("run_tests.py",), "python3 run_tests.py", "passes only with the new version of run_tests.py"),
         (("Makefile", "tests/test_app.py"), A, "failed on the start and passes only because the test was changed"),
         (("tests/test_app.py",), "tests/test_app.py", "does not load on the new source in its original form"),
