@@ -48,9 +48,10 @@ class Exercise(NamedTuple):
 
 
 def read_exercises(clone: Path, word: str) -> Iterator[Exercise]:
-    for folder in sorted((clone / "exercises/practice").glob(f"*{word}*")):
+    for config in sorted((clone / "exercises/practice").glob(f"*{word}*/.meta/config.json")):
+        folder = config.parent.parent
         try:
-            files = json.loads((folder / ".meta/config.json").read_text())["files"]
+            files = json.loads(config.read_text())["files"]
             (solution, *_), (example, *_) = files["solution"], files["example"]
             names = {*files["test"], *files.get("editor", ()), *(path.name for path in folder.glob("*.mod"))}
             tests = {name: (folder / name).read_text() for name in names if (folder / name).is_file()}
