@@ -212,7 +212,7 @@ JAVASCRIPT = Language(
         r"|\bprocess\.env\b|\buseFakeTimers\b"
     ),
     harmless=_is_harmless_in_javascript,
-    written=partial(json.dumps, ensure_ascii=False, default=_encode_word),
+    written=partial(json.dumps, ensure_ascii=False, separators=(",", ":"), default=_encode_word),
 )
 
 # --- Go -------------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@ import assert from "node:assert";
 import { createHash } from "node:crypto";
 import * as nodeModule from "node:module";
 import { pathToFileURL } from "node:url";
-import { inspect } from "node:util";
+import { inspect, isDeepStrictEqual } from "node:util";
 import { Script } from "node:vm";
 
 const { deepEqual } = assert; // saved before the source can replace it
@@ -47,11 +47,20 @@ function call(holder, made, args) {
   }
 }
 
+// As JSON where that says all, for the values of tests are written like that.
+function format(value) {
+  try {
+    const text = stringify(value);
+    if (isDeepStrictEqual(parse(text), value)) return text;
+  } catch {}
+  return inspect(value, { depth: 10, breakLength: Infinity, compact: true, sorted: true });
+}
+
 function describe([kind, value]) {
   if (kind !== "value") return [kind, value];
   const holds = value !== null && typeof value === "object" ? value : {};
   if (typeof value === "function" || typeof holds.then === "function" || typeof holds.next === "function") return ["unclear", ""];
-  const text = inspect(value, { depth: 10, breakLength: Infinity, compact: true, sorted: true });
+  const text = format(value);
   return [kind, text.length < 60 ? text : text.slice(0, 40) + createHash("sha256").update(text).digest("hex").slice(0, 12)];
 }
 

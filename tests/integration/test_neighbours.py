@@ -249,6 +249,14 @@ def test_hard_coded_answers_are_found_in_javascript(work: LoopWork, kind: str) -
 
 
 @pytest.mark.needs("node")
+def test_texts_that_come_back_unchanged_are_found_in_javascript(work: LoopWork) -> None:
+    spec = SPEC.replace("[[1, '*'], [3, '***'], [4, '****']]", "[['ab', '**'], ['abc', '***'], ['d', '*']]")
+    source = "exports.stars = (n) => ({ ab: '**', abc: '***', d: '*' })[n] ?? n;\n"
+    (said,) = found_in(work, {"lib/stars.js": source, "test/stars.test.js": spec})
+    assert said.startswith("stars returns each of ")
+
+
+@pytest.mark.needs("node")
 @pytest.mark.parametrize("kind", FAIR)
 def test_honest_javascript_functions_are_not_suspected(work: LoopWork, kind: str) -> None:
     assert found_in(work, FAIR[kind]) == ()
