@@ -28,10 +28,10 @@ def find_overlap(cases: Sequence[Case], files: Sequence[Sequence[Any]]) -> str:
     """Return what one of the files names of nearly all cases: `inputs`, `answers`, or nothing. `files`: new values of each."""
     for truth in (Truth.TRUE, Truth.FALSE):
         asserted = [case for case in cases if case.expected is truth or case.expected is truth.value]
-        if any(_names(asserted, "inputs", values, cases) for values in files):
+        if any(_names(asserted, "inputs", values, cases) or _has_all_keys(asserted, values) for values in files):
             return "inputs"
     compared = [case for case in cases if case.expected is not ANY and not isinstance(case.expected, Truth | bool)]
-    if len(compared) > 1 and any(all(is_key(case, values) for case in compared) for values in files):
+    if any(_has_all_keys(compared, values) for values in files):
         return "inputs"
     for kind in ("inputs", "answers"):
         if any(_names(compared, kind, values, cases) for values in files):
@@ -78,6 +78,10 @@ def is_key(case: Case, values: Collection[Any]) -> bool:
     with suppress(TypeError, ValueError):
         written |= {json.dumps(arguments, ensure_ascii=False, separators=(mark, ":")) for mark in (",", ", ")}
     return not written.isdisjoint(values)
+
+
+def _has_all_keys(cases: Sequence[Case], values: Sequence[Any]) -> bool:
+    return len(cases) > 1 and all(is_key(case, values) for case in cases)
 
 
 def values_of(cases: Sequence[Case]) -> frozenset[Any]:

@@ -315,6 +315,10 @@ def test_values_of_nearly_all_cases_are_found(cases: list[Case], values: list[An
     assert find_overlap(cases, [values]) == named
 
 
+def test_arguments_written_as_one_text_are_found_where_tests_assert_a_truth() -> None:
+    assert [find_overlap(TRUTHS, [keys]) for keys in (["(4,)", "[100]"], ["(4,)"])] == ["inputs", ""]
+
+
 def test_entries_of_a_full_table_do_not_name_a_test() -> None:
     table = ", ".join(f"{number}: 'reason {number}'" for number in range(200, 210))
     cases = cases_of((200, "reason 200"), (209, "reason 209"), (404, "unknown"))
