@@ -192,7 +192,7 @@ def run_trusted(work: Range, tree: str, run: Run) -> TrustedRun:
     if not overlay:
         return TrustedRun()
     checks = work.config.checks
-    config = _with_titles(work.config, "tests of the start")
+    config = _with_titles(work.config, "old tests on the new source")
     report = run(Target(work.commit, tree, config, tuple(overlay.values())))
     results = (result.model_copy(update={"name": check.title}) for result, check in zip(report.results, checks, strict=True))
     data = reverted_paths(path for path in overlay if path in work.kinds.data)
@@ -204,8 +204,8 @@ def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> Start
     overlay = work.tests_of_the_work
     if not overlay:
         return StartRun()
-    target = Target(work.base, tree, _with_titles(work.config, "start run"), tuple(overlay.values()), stay=work.commit)
-    start = run(target)
+    config = _with_titles(work.config, "new tests on the old source")
+    start = run(Target(work.base, tree, config, tuple(overlay.values()), stay=work.commit))
     failing, tests = failures_on_start(report, start)
     cases = [(path, test) for path in unloaded_files(overlay, tests) for test in _tests_in(work, path)]
     names = (f"{path}::{test.name}" for path, test in cases)
@@ -216,7 +216,7 @@ def run_on_start(work: Range, tree: str, report: CheckReport, run: Run) -> Start
 def passing_on_start(work: Range, tree: str, cases: Sequence[Case], run: Run) -> tuple[str, ...]:
     """Names of these cases that pass on the start now: what made them fail when the loop began is not in the work."""
     checks = [check for check in work.config.checks if check.title in {case.check for case in cases}]
-    config = _with_titles(with_checks(work.config, checks), "start again")
+    config = _with_titles(with_checks(work.config, checks), "old source again")
     report = run(Target(work.base, tree, config, stay=work.commit))
     results = zip(checks, report.results, strict=True)
     runs = {check.title: run_cases(result, check.title) for check, result in results}

@@ -18,6 +18,7 @@ from tests.fakes.processes import PATIENCE, Ended, processes, wait_for_end
 from tests.fakes.terminal import Terminal
 from tests.fakes.warm_process import COMMAND_LINE, WarmProcess
 
+LOGGED_IN = {"IS_SANDBOX": "1", "CLAUDE_CODE_OAUTH_TOKEN": "t"}
 HELMSMAN = Path(sys.executable).with_name("helmsman")
 
 RESULT_KEYS = {
@@ -107,8 +108,7 @@ def offline_command_line(folder: Path, *, warm: bool = True, **variables: str) -
     It shares this process's keys, as if one user had written the loops, and nothing else of its state folder.
     """
     (folder / "home").mkdir()
-    logged_in = {"IS_SANDBOX": "1", "CLAUDE_CODE_OAUTH_TOKEN": "t"}
-    own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), **logged_in, **variables}
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), **LOGGED_IN, **variables}
     state = folder / own.get("HELMSMAN_HOME", "home/.local/state/helmsman")
     trust_repositories(state, folder / "repository")
     keys = Path(os.environ["HELMSMAN_HOME"], "keys")

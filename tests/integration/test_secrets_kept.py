@@ -28,7 +28,8 @@ KINDS = (
 )
 NAMES = st.sampled_from(KINDS)
 VALUES = st.text(alphabet=st.characters(codec="utf-8"), min_size=SHORTEST).filter(
-    lambda value: not any(value in f"[{kind}]" or f"[{kind}]" in value for kind in KINDS)
+    # a path of an existing file is no secret, and hypothesis tries texts of the source, such as /dev/stdin
+    lambda value: not value.startswith("/") and not any(value in f"[{kind}]" or f"[{kind}]" in value for kind in KINDS)
 )
 
 

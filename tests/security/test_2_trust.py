@@ -18,7 +18,7 @@ from tasks.repository.state_ref import write_state
 from tasks.system.files import resolve_inside
 from tasks.system.trust import trust_of
 from tests.fakes.claude_cli import bundled_cli, run_claude
-from tests.fakes.command_line import CommandLine
+from tests.fakes.command_line import LOGGED_IN, CommandLine
 from tests.fakes.repositories import make_repository, sh
 from tests.unit import builders
 
@@ -85,8 +85,7 @@ class Clone(CommandLine):
 @pytest.fixture
 def clone(tmp_path: Path) -> Clone:
     (tmp_path / "home").mkdir()
-    logged_in = {"IS_SANDBOX": "1", "CLAUDE_CODE_OAUTH_TOKEN": "t"}
-    return Clone(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), **logged_in})
+    return Clone(tmp_path, {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), **LOGGED_IN})
 
 
 # --- whose key it is ----------------------------------------------------------------------------------------------

@@ -256,7 +256,7 @@ def test_only_tests_and_their_support_are_copied_onto_the_start() -> None:
 def test_a_check_proves_the_work_if_it_reliably_fails_on_the_start(
     work: dict[str, Any], start: dict[str, Any], shown: tuple[tuple[str, ...], tuple[str, ...]]
 ) -> None:
-    assert failures_on_start(report(check(**work)), report(check(name="pytest (start run)", **start))) == shown
+    assert failures_on_start(report(check(**work)), report(check(name="pytest (new tests on the old source)", **start))) == shown
 
 
 def ended(outcome: Outcome) -> LoopState:
