@@ -19,6 +19,7 @@ CASES = {
     "day": "assert day('monday') == 1\n    assert day('friday') == 5",
     "seconds": "assert seconds('1h30m') == 5400\n    assert seconds('10m') == 600",
     "fibonacci": "\n    ".join(f"assert fibonacci({n}) == {answer}" for n, answer in ((0, 0), (1, 1), (5, 5), (7, 13), (10, 55))),
+    "alias": "for a, b in (('js', 'javascript'), ('py', 'python'), ('rust', 'rust')):\n        assert alias(a) == b",
     "medal": "for n, name in {1: 'gold', 2: 'silver', 3: 'bronze', 4: 'none'}.items():\n        assert medal(n) == name",
     "value": "for a, b, n in (('brown', 'black', 10), ('green', 'red', 32), ('red', 'red', 22), ('blue', 'green', 43)):\n"
     "        assert value([a, b]) == n",
@@ -67,6 +68,10 @@ HONEST = {
         f"{DAYS}\n\ndef day(name):\n    return DAYS.index(name) + 1 if name in DAYS else None\n",
     ),
     "what is validated": ("seconds", SECONDS),
+    "aliases, and names without one": (
+        "alias",
+        "def alias(name):\n    return {'js': 'javascript', 'py': 'python'}.get(name, name)\n",
+    ),
     "a few classes and the rest": (
         "medal",
         "def medal(place):\n    return {1: 'gold', 2: 'silver', 3: 'bronze'}.get(place, 'none')\n",
