@@ -129,8 +129,7 @@ def _is_empty_elsewhere(calls: Calls, answers: Answers, counted: Sequence[tuple[
         return ""
     kind, text = counted[0]
     answer = "returns nothing" if len(outcomes) > 1 else f"raises {text}" if kind == "error" else f"returns {clean(text)}"
-    examples = ", ".join(_format_call(calls.function, *values, written) for values in calls.near[:SHOWN])
-    return f"{title} {answer} for each of {len(counted)} inputs near those of its tests: {examples}"
+    return f"{title} {answer} for each of {len(counted)} inputs near those of its tests: {_join_near(calls, written)}"
 
 
 def _returns_input(calls: Calls, answers: Answers, written: Written) -> str:
@@ -145,7 +144,7 @@ def _returns_input(calls: Calls, answers: Answers, written: Written) -> str:
     changed = {repr(case.expected) for case in calls.own if case.expected is not ANY and case.expected not in case.args[:1]}
     is_tested = any(case.expected in case.args[:1] for case in calls.unnamed)
     what = f"{calls.function.title} returns each of {len(short)} inputs near those of its tests unchanged"
-    return f"{what}: {_join_calls(calls, calls.own, written)}" if len(changed) > 1 and not is_tested else ""
+    return f"{what}: {_join_near(calls, written)}" if len(changed) > 1 and not is_tested else ""
 
 
 def _is_default(calls: Calls, answers: Answers, outcomes: Collection[tuple[str, str]], takes_only_texts: bool) -> bool:
@@ -219,6 +218,10 @@ def _differs_from_tests(calls: Calls, answers: Answers, written: Written) -> str
 
 def _join_calls(calls: Calls, cases: Sequence[Case], written: Written) -> str:
     return ", ".join(_format_call(calls.function, case.args, case.kwargs, written) for case in cases[:SHOWN])
+
+
+def _join_near(calls: Calls, written: Written) -> str:
+    return ", ".join(_format_call(calls.function, *values, written) for values in calls.near[:SHOWN])
 
 
 def _is_hard_coded(case: Case, in_source: Collection[str]) -> bool:
