@@ -132,7 +132,8 @@ def test_a_cancel_in_the_ui_ends_the_agent_and_a_retry_resumes_the_loop(page: Pa
     team.release()
     assert team.ended(run)["state_type"] == "CANCELLED"
     assert bench.state.outcome is Outcome.CANCELLED
-    assert team.eventually(lambda: "Retry this run" in team.run_of(run)["state"]["message"]), team.run_of(run)["state"]
+    # by the automation, after the worker's own last word on the run, which would undo a retry
+    assert team.eventually(lambda: "its work is kept" in team.run_of(run)["state"]["message"]), team.run_of(run)["state"]
     assert not any("Traceback" in line for _, line in team.log_of(run)), team.log_of(run)
     page.reload()
     choose_from_menu(page, "Retry").get_by_role("button", name="Retry").last.click()
