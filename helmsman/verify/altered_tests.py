@@ -116,39 +116,54 @@ def _lines_of_tests(source: Source) -> Iterator[int]:
 # --- what the run shows -------------------------------------------------------------------------------------------------
 
 
+def find_moved(cases: Iterable[str], sources: Sequence[Source], removed: Collection[str]) -> frozenset[str]:
+    """Return the cases whose file was removed, or whose test is no longer in it, as far as their names tell the file."""
+
+    def has_moved(case: str) -> bool:
+        files = [source for source in sources if _is_in(case, source.path)]
+        has_test = any(_is_case_of(test.bare_name, case) for source in files for test in source.tests)
+        return any(_is_in(case, path) for path in removed) or (bool(files) and not has_test)
+
+    return frozenset(filter(has_moved, cases))
+
+
+def _is_in(case: str, path: str) -> bool:
+    """Whether a case is named by the path of its file, or by its module."""
+    module = path.rpartition(".")[0].replace("/", ".")
+    return re.search(rf"(?<![\w./-])(?:{re.escape(path)}|{re.escape(module)})(?![\w-])", case) is not None
+
+
 def what_stays_green(
-    cases: Sequence[Case], head: CheckResult, altered: CheckResult, rows: Mapping[str, int | None], *, runs_tests: bool = True
+    cases: Sequence[Case],
+    head: CheckResult,
+    altered: CheckResult,
+    rows: Mapping[str, int | None],
+    *,
+    moved: frozenset[str] = frozenset(),
+    runs_tests: bool = True,
 ) -> Seen:
     """Return which cases of a check, which turned green, stay green in its altered run. `rows`: see `AlteredFile`.
 
+    `moved`: cases that may have another name now, such as an inherited test, so that they are accused only if they pass by name.
     `runs_tests`: whether a check that names no test runs one of the altered files; a linter passes whatever the tests expect.
     """
     if any(case.name == case.check for case in cases):  # its runner names no test
         green = (head.name,) if altered.passed else ()
         return Seen(green) if runs_tests or head.counts else Seen(unseen=green)
     seen = Seen()
+    named = {_PARAMETERS.sub("", name) for name in (*altered.passing, *run_cases(altered, altered.name).failing)}
     for key, group in _grouped(case.name for case in cases).items():
         known = [number for name, number in rows.items() if any(_is_case_of(name, case) for case in group)]
         files = [rows[path] for path in rows if language_of(path) and is_name_of_file(key, path)]
         if files:  # none of its tests has a name here
             green = tuple(group) if altered.passed else ()
             seen = seen.plus(Seen(unseen=green) if 0 in files else Seen(green))
-        elif not known or _may_have_moved(key, altered, cases, rows):
+        elif not known or (key not in named and not moved.isdisjoint(group)):
             seen = seen.plus(Seen(unseen=tuple(group)))
         else:
             fewest = None if None in known else max(number for number in known if number is not None)
             seen = seen.plus(_state_of_group(key, group, head, altered, fewest))
     return seen
-
-
-def _may_have_moved(key: str, altered: CheckResult, cases: Sequence[Case], rows: Mapping[str, int | None]) -> bool:
-    """Whether a test was moved from its file: one of its name, and none of the cases, fails. A runner may name only failures."""
-    failing, turned = run_cases(altered, altered.name).failing, {_PARAMETERS.sub("", case.name) for case in cases}
-    files = [path for path in rows if language_of(path)]
-    if key in altered.passing or any(path in key or path.rpartition(".")[0].replace("/", ".") in key for path in files):
-        return False
-    names = [name for name in rows if _is_case_of(name, key)]
-    return any(_PARAMETERS.sub("", one) not in turned and any(_is_case_of(name, one) for name in names) for one in failing)
 
 
 def _grouped(names: Iterable[str]) -> Mapping[str, list[str]]:

@@ -22,7 +22,7 @@ from helmsman.records.checks import CheckReport, CheckResult, Probe, ProbeResult
 from helmsman.records.proof import Mutants
 from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
-from helmsman.verify.altered_tests import MOST_ALTERED, Seen, alter_expectations, alter_values, what_stays_green
+from helmsman.verify.altered_tests import MOST_ALTERED, Seen, alter_expectations, alter_values, find_moved, what_stays_green
 from helmsman.verify.call_cases import Calls, Function, Language, Texts, group_by_function, literals, literals_by_line
 from helmsman.verify.called_languages import CALLED, is_python_source
 from helmsman.verify.commands import only_runs_tests
@@ -168,12 +168,12 @@ def _run_calls(
 
 def run_altered_tests(check_context: CheckContext, work: Range, own: CheckReport, cases: Sequence[Case]) -> Seen | None:
     """Run the checks with other values in these tests, which turned green; None if that shows nothing of them."""
-    texts, rows = _altered_texts(work, cases)
+    texts, rows, moved = _altered_texts(work, cases)
     seen, ran = Seen(), _run_with_texts(check_context, work, own, cases, texts)
     for turned, result, altered in ran:
         named = _NAMES_TESTS.search(result.command) or only_runs_tests(result.command)
         runs_tests = bool(named) or not work.programs_of(result.command).isdisjoint(texts)
-        seen = seen.plus(what_stays_green(turned, result, altered, rows, runs_tests=runs_tests))
+        seen = seen.plus(what_stays_green(turned, result, altered, rows, moved=moved, runs_tests=runs_tests))
     return seen if seen.cannot_fail or (ran and len(seen.unseen) < len(cases)) else None
 
 
@@ -223,8 +223,8 @@ def _run_with_texts(
     return results
 
 
-def _altered_texts(work: Range, cases: Sequence[Case]) -> tuple[Mapping[str, str], Mapping[str, int | None]]:
-    """Test files with other values, and how many rows of each test must fail with them."""
+def _altered_texts(work: Range, cases: Sequence[Case]) -> tuple[Mapping[str, str], Mapping[str, int | None], frozenset[str]]:
+    """Test files with other values, how many rows of each test must fail with them, and the cases that were moved."""
     tree, commands = tree_of(work.repository.common, work.commit), [check.command for check in work.config.checks]
     programs = work.programs_of(*commands)
     paths = [blob.path for blob in tree if _may_test(blob.path) or blob.path in programs]
@@ -238,9 +238,11 @@ def _altered_texts(work: Range, cases: Sequence[Case]) -> tuple[Mapping[str, str
     files = dict(islice(found, MOST_ALTERED))
     if files or names is not None:
         rows = {name: number for altered in files.values() for name, number in altered.rows.items()}
-        return {path: altered.text for path, altered in files.items()}, rows
+        removed = [path for path in work.changed if _may_test(path) and path not in paths]
+        moved = find_moved((case.name for case in cases), sources, removed)
+        return {path: altered.text for path, altered in files.items()}, rows, moved
     weakly = ((source.path, text) for source in sources if (text := alter_values(source)))
-    return dict(islice(weakly, MOST_ALTERED)), {}
+    return dict(islice(weakly, MOST_ALTERED)), {}, frozenset()
 
 
 def _overlay_of(checkout: CleanCheckout, work: Range, texts: Mapping[str, str]) -> list[bytes]:

@@ -5,7 +5,15 @@ import pytest
 from helmsman.parsers.source import Source
 from helmsman.records.checks import CheckResult, TestCounts
 from helmsman.records.verification import Case
-from helmsman.verify.altered_tests import Seen, alter_expectations, alter_values, describe_unseen, names_in_file, what_stays_green
+from helmsman.verify.altered_tests import (
+    Seen,
+    alter_expectations,
+    alter_values,
+    describe_unseen,
+    find_moved,
+    names_in_file,
+    what_stays_green,
+)
 
 pytestmark = pytest.mark.feature("V16")
 
@@ -129,15 +137,21 @@ def test_a_case_that_the_output_names_stays_green_although_the_run_ended_early()
     assert seen(["a", "b"], result(9), result(1, "c", ran=("a",))) == Seen(("a",), ("b",))
 
 
-def test_nothing_is_known_of_a_test_that_fails_under_another_name_after_it_was_moved() -> None:
-    rows: dict[str, int | None] = {"tests/unit/test_t.py": None, "a": None}
-    assert seen(["tests/test_t.py::a"], result(1), result(0, "tests/unit/test_t.py::a"), rows) == Seen(
-        unseen=("tests/test_t.py::a",)
-    )
-    named = result(1, "tests/unit/test_t.py::a", passing=("tests/test_t.py::a",))
-    assert seen(["tests/test_t.py::a"], result(2), named, rows) == Seen(("tests/test_t.py::a",))
-    both: dict[str, int | None] = {"tests/test_t.py": None, **rows}
-    assert seen(["tests/test_t.py::a"], result(2), result(1, "tests/unit/test_t.py::a"), both) == Seen(("tests/test_t.py::a",))
+def test_nothing_is_known_of_a_moved_test_unless_its_name_is_seen() -> None:
+    def stays(altered: CheckResult) -> Seen:
+        proofs = [Case(name="tests/test_t.py::a", check="check", outcome="FAIL_TO_PASS", consequence="proves", why="")]
+        return what_stays_green(proofs, result(2), altered, {"a": None}, moved=frozenset(["tests/test_t.py::a"]))
+
+    assert stays(result(1, "tests/unit/test_t.py::a")) == Seen(unseen=("tests/test_t.py::a",))
+    assert stays(result(1, "tests/unit/test_t.py::a", passing=("tests/test_t.py::a",))) == Seen(("tests/test_t.py::a",))
+    assert stays(result(1, "tests/test_t.py::a")) == Seen()
+
+
+def test_a_test_was_moved_if_its_file_lacks_it_or_is_removed() -> None:
+    sources = [Source("tests/test_t.py", "def test_a():\n    assert f() == 1\n"), Source("t.test.js", "test('b', () => {});\n")]
+    there = {"tests/test_t.py::test_a[1]", "tests.test_t::test_a", "suite > test_b", "old/tests/test_t.py::test_b"}
+    moved = {"tests/test_t.py::test_b", "test_b (tests.test_t.T.test_b)", "tests/old.py::test_a", "tests.old.T::test_a"}
+    assert find_moved([*there, *moved], sources, ["tests/old.py"]) == moved
 
 
 def test_nothing_is_known_of_cases_after_a_broken_build_or_without_a_summary() -> None:
