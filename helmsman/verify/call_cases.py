@@ -1,6 +1,7 @@
 """Test cases of the form call-equals-literal: the called function, its arguments and the expected value.
 
-A case needs only the call: no earlier state, no fixture, no double. `called_languages` has the differences between languages.
+A case needs only the call, or a new object and one call of its method: no earlier state, no other fixture, no double.
+`called_languages` has the differences between languages.
 """
 
 from bisect import bisect_left
@@ -11,7 +12,18 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from helmsman.parsers.case_rows import rows_around
-from helmsman.parsers.literals import BLOCKS, DECLARATORS, Env, NoLiteral, assigned_pairs, descendants, text_of, value_of
+from helmsman.parsers.literals import (
+    BLOCKS,
+    DECLARATORS,
+    Env,
+    NoLiteral,
+    assigned_pairs,
+    descendants,
+    parts_of,
+    text_of,
+    value_of,
+)
+from helmsman.parsers.made_objects import made_object
 from helmsman.parsers.source import query_matches
 
 if TYPE_CHECKING:
@@ -22,21 +34,28 @@ if TYPE_CHECKING:
 MOST_CASES = 500  # per file
 LONGEST_LITERAL = 40  # maximum characters of a literal that may be a table key rather than prose
 _TABLES = frozenset({"dictionary", "list", "tuple", "set", "object", "array", "literal_value"})
-_ASSIGNMENTS = ("assignment_statement", "assignment_expression", "augmented_assignment_expression", "short_var_declaration")
+_ASSIGNMENTS = (
+    "assignment", "augmented_assignment", "assignment_statement", "assignment_expression", "augmented_assignment_expression",
+    "short_var_declaration",
+)  # fmt: skip
 _WRAPPERS = {1, "expression_list"}  # number of children, or type, of nodes between a call and its declaration
 _WITHIN_TABLES = _TABLES | {"pair", "string", "keyed_element", "literal_element", "unary_operator", "parenthesized_expression"}
+_CONVERSIONS = {"str": "__str__", "repr": "__repr__", "len": "__len__", "String": "toString"}  # the methods that they call
 ANY = object()  # expected value of a call whose result no test compares with a literal
 
 
 class Function(NamedTuple):
-    """A function that tests call, as they import it."""
+    """A function that tests call, as they import it, or a method or attribute of an object that it makes."""
 
     module: str  # its name, or its path if the language imports files
     name: str  # empty if the module itself is called
+    method: str = ""
+    made_with: int = 0  # number of the first arguments, which make the object
 
     @property
     def title(self) -> str:
-        return self.name or self.module
+        name = self.name or self.module
+        return f"{name}.{self.method}" if self.method else name
 
 
 class Case(NamedTuple):
@@ -114,7 +133,15 @@ class Language(NamedTuple):
 
 
 _TRUTHS = {"true": Truth.TRUE, "false": Truth.FALSE}  # by the capture of the asserted expression
-_Call = tuple[Function, "Node"]  # a call of one of the repository's functions
+
+
+class _Call(NamedTuple):
+    """A call of one of the repository's functions."""
+
+    function: Function
+    node: "Node"
+    arguments: "list[Node]"
+    receiver: str = ""  # the expression for the object whose method is called
 
 
 def group_by_function(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:
@@ -134,12 +161,26 @@ def extract_cases(language: Language, path: str, text: str, paths: Collection[st
     matched = query_matches(path, text, language.query)
     resolve = language.resolve(matched, path, paths)
     nodes = sorted((match["call"][0] for match in matched if "call" in match), key=lambda node: node.start_byte)
-    calls = [(function, node) for node in nodes if (function := resolve(text_of(node.child_by_field_name("function"))))]
+    calls = [call for node in nodes if (call := _read_call(resolve, node))]
     compared: dict[tuple[int, int], Node | Truth] = {
         _unparenthesized(match[name][0]): truth for name, truth in _TRUTHS.items() for match in matched if name in match
     }
     compared |= {_unparenthesized(match["compared"][0]): match["expected"][0] for match in matched if "compared" in match}
     return list(islice((case for call in calls for case in _cases_of_call(language, call, calls, compared)), MOST_CASES))
+
+
+def _read_call(resolve: Resolve, node: "Node") -> _Call | None:
+    """Return the call of a function or method, or the read of an attribute; None if it is not to be made."""
+    called, given = node.child_by_field_name("function") or node, node.child_by_field_name("arguments")
+    arguments = parts_of(given) if given else []
+    owner, method = called.child_by_field_name("object"), text_of(called.named_children[-1]) if called.named_children else ""
+    if text_of(called) in _CONVERSIONS and len(arguments) == 1:
+        (owner, *arguments), method = arguments, _CONVERSIONS[text_of(called)]
+    if (made := made_object(owner)) and (maker := resolve(made.maker)):
+        function = maker._replace(method=method, made_with=len(made.arguments))
+        return _Call(function, node, [*made.arguments, *arguments], made.receiver)
+    function = resolve(text_of(called)) if given else None
+    return _Call(function, node, arguments) if function else None
 
 
 def defined_functions(language: Language, path: str, text: str) -> frozenset[str]:
@@ -176,11 +217,10 @@ def _cases_of_call(
     language: Language, call: _Call, calls: Sequence[_Call], compared: Mapping[tuple[int, int], "Node | Truth"]
 ) -> Iterator[Case]:
     """Yield the cases of one call. `compared`: expected value by the position of the compared expression."""
-    function, node = call
-    call_arguments = node.child_by_field_name("arguments")
-    if call_arguments is None or not _is_independent(language, call, calls):
+    function, node, arguments, receiver = call
+    if not _is_independent(language, call, calls):
         return
-    arguments = [argument for argument in call_arguments.named_children if argument.type != "comment"]
+    compared_only = language.compared_only or bool(function.method)
     for env in rows_around(node):
         with suppress(NoLiteral):
             args = tuple(value_of(argument, env) for argument in arguments if argument.type != "keyword_argument")
@@ -188,33 +228,35 @@ def _cases_of_call(
             kwargs = {text_of(name): value_of(value, env) for name, value in keywords}
             expected = ANY
             # the call, or the name that it is assigned to
-            for candidate in (node, *_consumers_of(language, node), *(() if language.compared_only else _uses_of_result(node))):
+            for candidate in (node, *_consumers_of(language, node), *_uses_of_result(node)):
                 with suppress(NoLiteral, KeyError):
                     asserted = compared[_unparenthesized(candidate)]
                     expected = asserted if isinstance(asserted, Truth) else value_of(asserted, env)
                     break
-            if language.possible(node, env) and not (expected is ANY and language.compared_only):
+            if language.possible(node, {**env, receiver: None}) and not (expected is ANY and compared_only):
                 yield Case(function, args, kwargs, expected)
 
 
 def _is_independent(language: Language, call: _Call, calls: Sequence[_Call]) -> bool:
     """Whether no earlier statement in the blocks around a call may have created state that it needs."""
-    function, at = call
+    function, at = call.function, call.node
     while (parent := at.parent) is not None:
         for statement in parent.named_children if parent.type in BLOCKS else ():
             if statement.start_byte >= at.start_byte:
                 break
+            if call.receiver and text_of(statement).startswith(f"{call.receiver}."):
+                return False
             harmless = language.harmless(statement, function)
             inside = calls[bisect_left(calls, statement.start_byte, key=_start) :]
             others = takewhile(lambda call, end=statement.end_byte: _start(call) < end, inside)
-            if harmless is False or (harmless is None and any(other != function for other, _ in others)):
+            if harmless is False or (harmless is None and any(other.function[:2] != function[:2] for other in others)):
                 return False
         at = parent
     return True
 
 
 def _start(call: _Call) -> int:
-    return call[1].start_byte
+    return call.node.start_byte
 
 
 def _consumers_of(language: Language, call: "Node") -> Iterator["Node"]:
@@ -234,7 +276,7 @@ def _uses_of_result(call: "Node") -> Iterator["Node"]:
     pairs = assigned_pairs(declaration) if declaration and declaration.type in DECLARATORS else ()
     name = next((text_of(name) for name, value in pairs if value.start_byte <= call.start_byte < value.end_byte), "")
     block = declaration.parent if declaration else None
-    block = block.parent if block and block.type.endswith("declaration") else block
+    block = block.parent if block and block.type.endswith(("declaration", "expression_statement")) else block
     later = [statement for statement in (block.named_children if block and name else ()) if statement.start_byte >= call.end_byte]
     for statement in takewhile(lambda statement: not _assigns(statement, name), later):
         yield from (use for use in descendants(statement, "identifier") if text_of(use) == name)

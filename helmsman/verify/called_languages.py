@@ -62,7 +62,7 @@ def _first_program(pattern: "re.Pattern[str]", suffix: str, default: str, comman
 
 _UNCONDITIONAL = frozenset([
     "block", "for_statement", "with_statement", "assert_statement", "comparison_operator", "expression_statement", "call",
-    "argument_list", "parenthesized_expression", "not_operator", "await",
+    "argument_list", "parenthesized_expression", "not_operator", "await", "assignment",
 ])  # fmt: skip
 """Nodes that may enclose a call that a test makes unconditionally."""
 _RUNNER = re.compile(
@@ -146,7 +146,7 @@ PYTHON = Language(
 _SUFFIXES = ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts"
 """Files that node runs without a build; those of TypeScript since 22.18, if they need no more than their types removed."""
 _ENDS = ("", *_SUFFIXES, *(f"/index{suffix}" for suffix in _SUFFIXES))
-_RUNNERS = re.compile(r"[\"']|(?:x?(?:test|it|describe)|suite|context|specify)\b")
+_RUNNERS = re.compile(r"[\"']|(?:x?(?:test|it|describe)|suite|context|specify|beforeEach)\b")
 _ASSERTING = re.compile(r"(?:assert|expect|equal|strictEqual|deepEqual|deepStrictEqual|t)\b")
 _HARMLESS = frozenset([
     "import_statement", "export_statement", "function_declaration", "class_declaration", "for_in_statement", "comment",
@@ -208,8 +208,9 @@ JAVASCRIPT = Language(
     interpreter=partial(_first_program, re.compile(r"(?:[\w./-]*/)?node(?=\s)"), "", "node"),
     program=_javascript_program,
     prepares=re.compile(
-        r"\b(?:before|beforeEach|beforeAll|setup)\s*\(|\b(?:jest|vi|sinon|td|mock)\.(?!fn\b|config)"
+        r"\b(?:before|beforeAll|setup)\s*\(|\b(?:jest|vi|sinon|td|mock)\.(?!fn\b|config)"
         r"|\bprocess\.env\b|\buseFakeTimers\b"
+        r"|\bbeforeEach\s*\((?!\(\) => \{\s*\w+ = new [\w.]+\([^()]*\);?\s*\}\))"  # but for an object that is made again
     ),
     harmless=_is_harmless_in_javascript,
     written=partial(json.dumps, ensure_ascii=False, separators=(",", ":"), default=_encode_word),

@@ -74,11 +74,18 @@ function isRight([kind, value], expected) {
   }
 }
 
-async function answers({ module, name, own, near }) {
+// Makes a new object with the first arguments and calls the method, or reads the attribute.
+const methodOf = (maker, method, madeWith) => (...args) => {
+  const holder = new maker(...args.slice(0, madeWith));
+  return typeof holder[method] === "function" ? apply(holder[method], holder, args.slice(madeWith)) : holder[method];
+};
+
+async function answers({ module, name, method, made_with, own, near }) {
   try {
     const loaded = await import(pathToFileURL(module).href);
     const holder = name && [loaded, loaded.default].find((one) => typeof one?.[name] === "function");
-    const made = name ? holder[name] : loaded.default;
+    const found = name ? holder[name] : loaded.default;
+    const made = method ? methodOf(found, method, made_with) : found;
     const given = own.map(([args, expected]) => [call(holder, made, args), expected]);
     const right = given.filter(([outcome, expected]) => isRight(outcome, expected)).length;
     return [right, given.map(([outcome]) => describe(outcome)), near.map((args) => describe(call(holder, made, args)))];

@@ -96,6 +96,8 @@ def describe_lookup(calls: Calls, answers: Answers, at_start: Answers | None = N
     if len(counted) < FEWEST or (at_start and at_start.right and at_start == answers):
         return ""
     if answers.right < len(calls.own):
+        if calls.function.method:  # its test may have changed the object before the call
+            return ""
         return _differs_from_tests(calls, answers, written)
     found = (
         _is_empty_elsewhere(calls, answers, counted, written)
@@ -261,8 +263,10 @@ def _read_pairs(pairs: Sequence[tuple[object, object]]) -> tuple[tuple[str, str]
 
 
 def _format_call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], written: Written) -> str:
-    arguments = (*map(written, args), *(f"{name}={written(value)}" for name, value in kwargs.items()))
-    return clean(f"{function.title}({', '.join(arguments)})")[:80]
+    made, given = args[: function.made_with], args[function.made_with :]
+    arguments = (*map(written, given), *(f"{name}={written(value)}" for name, value in kwargs.items()))
+    maker = f"{function._replace(method='').title}({', '.join(map(written, made))})." if function.method else ""
+    return clean(f"{maker}{function.method or function.title}({', '.join(arguments)})")[:80]
 
 
 # --- inputs near those of the tests ---------------------------------------------------------------------------------
@@ -312,8 +316,9 @@ def _vary_argument(case: Case, place: int | str, vary: Vary) -> Iterator[Values]
 
 
 def _alike(literals: Sequence[Any], old: Any) -> Iterator[Any]:
-    """Yield the literals of the same type as a value that may be passed instead."""
-    same_type = (literal for literal in literals if type(literal) is type(old))
+    """Yield the literals of the same type as a value that may be passed instead: not instead of an address."""
+    is_address = isinstance(old, str) and _DANGEROUS.search(old)
+    same_type = (literal for literal in literals if type(literal) is type(old) and not is_address)
     return (literal for literal in same_type if not (isinstance(literal, str) and _DANGEROUS.search(literal)))
 
 
@@ -325,10 +330,8 @@ def neighbours(value: Any) -> Iterator[Any]:
         yield from (one for one in (value + 1, value - 1, value + 2, value * 2 + 1, value + 100) if one >= 0 or value < 0)
     elif type(value) is float:
         yield from (value * 0.5, value + 1, value * 2, value + 0.5)  # a share remains one
-    elif type(value) is str and not _DANGEROUS.search(value):
-        for number in re.finditer(r"[0-9]{1,9}", value):
-            yield f"{value[: number.start()]}{int(number[0]) + 1}{value[number.end() :]}"
-        yield from (value + value[-1:], value[:-1], value[::-1], value + value, value.swapcase(), value[1:])
+    elif type(value) is str:
+        yield from _texts_near(value)
     elif type(value) in {list, tuple} and value:
         changed = next(neighbours(value[-1]), None)
         further = [[*value[:-1], changed], [*value, changed]] if changed is not None else []
@@ -339,3 +342,13 @@ def neighbours(value: Any) -> Iterator[Any]:
         for key, old in mapping.items():
             yield {name: one for name, one in mapping.items() if name != key}
             yield from ({**mapping, key: new} for new in islice(neighbours(old), 2))
+
+
+def _texts_near(value: str) -> Iterator[str]:
+    if "://" in value:
+        yield from (f"{value}{end}" for end in ("x", "0", "ab"))
+    if _DANGEROUS.search(value):
+        return
+    for number in re.finditer(r"[0-9]{1,9}", value):
+        yield f"{value[: number.start()]}{int(number[0]) + 1}{value[number.end() :]}"
+    yield from (value + value[-1:], value[:-1], value[::-1], value + value, value.swapcase(), value[1:])

@@ -26,6 +26,7 @@ CASES = {
     "steps": "assert list(steps(3)) == [3, 2, 1]\n    assert list(steps(2)) == [2, 1]",
     "split": "assert split('a,b') == ['a', 'b']\n    assert split('a') == 'a'\n    assert split('bc') == 'bc'",
     "load": "assert asyncio.run(load(2)) == 'two'\n    assert asyncio.run(load(7)) == 'seven'",
+    "Matrix": "assert Matrix('1 2\\n3 4').row(1) == [1, 2]\n    assert Matrix('5 6').row(1) == [5, 6]",
     "fizz": "assert fizz(3) == 'Fizz'\n    assert fizz(5) == 'Buzz'\n    assert fizz(15) == 'FizzBuzz'",
 }
 DAYS = (
@@ -60,6 +61,11 @@ ASKED = {
         "returns 0",
     ),
 }
+MATRIX = (
+    "class Matrix:\n    def __init__(self, text):\n        self.text = text\n\n"
+    "    def row(self, index):\n        return {rows}[{key}]\n"
+)
+ROWS = "[[*map(int, line.split())] for line in self.text.splitlines()]"
 FIZZ = "'FizzBuzz' if n % 15 == 0 else 'Buzz' if n % 5 == 0 else 'Fizz' if n % 3 == 0 else str(n)"
 HONEST = {
     "a rule that says numbers of its tests": ("fizz", f"def fizz(n):\n    return {FIZZ}\n"),
@@ -84,6 +90,7 @@ HONEST = {
         ),
     ),
     "what is no list yet": ("steps", "def steps(n):\n    return range(n, 0, -1)\n"),
+    "a method": ("Matrix", MATRIX.format(rows=ROWS, key="index - 1")),
     "a list or another type": ("split", "def split(text):\n    return text.split(',') if ',' in text else text\n"),
 }
 
@@ -112,6 +119,13 @@ def test_hard_coded_answers_are_found(work: LoopWork, kind: str) -> None:
 @pytest.mark.parametrize("kind", HONEST)
 def test_honest_functions_are_not_suspected(work: LoopWork, kind: str) -> None:
     assert found(work, *HONEST[kind]) == ()
+
+
+def test_methods_with_hard_coded_answers_are_found(work: LoopWork) -> None:
+    table = "{('1 2\\n3 4', 1): [1, 2], ('5 6', 1): [5, 6]}"
+    (said,) = found(work, "Matrix", MATRIX.format(rows=table, key="self.text, index"))
+    assert said.startswith("Matrix.row raises KeyError for each of ")
+    assert "Matrix('2 2\\n3 4').row(1)" in said
 
 
 def test_inputs_that_come_back_unchanged_are_found(work: LoopWork) -> None:
@@ -251,6 +265,15 @@ def test_hard_coded_answers_are_found_in_javascript(work: LoopWork, kind: str) -
     body, given = CHEATS[kind]
     (said,) = found_in(work, {"lib/stars.js": f"exports.stars = (n) => {body};\n", "test/stars.test.js": SPEC})
     assert said.startswith(f"stars returns {given}")
+
+
+@pytest.mark.needs("node")
+@pytest.mark.parametrize(("body", "number"), [(f"({TABLE})[this.n]", 1), ("'*'.repeat(this.n)", 0)])
+def test_attributes_with_hard_coded_answers_are_found_in_javascript(work: LoopWork, body: str, number: int) -> None:
+    spec = SPEC.replace("{ stars }", "{ Sky }").replace("stars(n)", "new Sky(n).stars")
+    source = f"exports.Sky = class {{ constructor(n) {{ this.n = n; }} get stars() {{ return {body}; }} }};\n"
+    said = found_in(work, {"lib/stars.js": source, "test/stars.test.js": spec})
+    assert [one.startswith("Sky.stars returns undefined for each of ") for one in said] == [True] * number
 
 
 @pytest.mark.needs("node")

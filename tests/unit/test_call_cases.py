@@ -52,11 +52,24 @@ def test_cases_need_only_the_call() -> None:
         assert extract_cases(PYTHON, "tests/test_calc.py", HEAD + body) == found
 
 
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("got = g(1)\n    assert got == 2", [Case(F, (1,), {}, 2)]),
+        ("want = 2\n    got = g(1)\n    assert want == got", [Case(F, (1,), {}, 2)]),
+        ("got = g(1)\n    got = sorted(got)\n    assert got == [2]", []),
+        ("got = g(1)\n    assert len(got) == 2", [Case(F._replace(method="__len__", made_with=1), (1,), {}, 2)]),
+    ],
+)
+def test_a_result_may_be_compared_under_its_name(body: str, found: list[Case]) -> None:
+    assert extract_cases(PYTHON, "tests/test_calc.py", f"{HEAD}def test():\n    {body}\n") == found
+
+
 def test_results_of_generators_and_coroutines_are_seen_through_what_consumes_them() -> None:
     body = "async def test():\n    assert list(g(1)) == [2]\n    assert await g(3) == 4\n    assert asyncio.run(g(5)) == 6\n"
     expected = [Case(F, (1,), {}, [2]), Case(F, (3,), {}, 4), Case(F, (5,), {}, 6)]
     assert extract_cases(PYTHON, "tests/test_calc.py", HEAD + body) == expected
-    others = "def test():\n    assert len(g(1)) == 2\n    assert list(g(1), 2) == [2]\n    assert list(map(g, [1])) == [2]\n"
+    others = "def test():\n    assert max(g(1)) == 2\n    assert list(g(1), 2) == [2]\n    assert list(map(g, [1])) == [2]\n"
     assert extract_cases(PYTHON, "tests/test_calc.py", HEAD + others) == []
 
 
@@ -64,7 +77,13 @@ def test_results_of_generators_and_coroutines_are_seen_through_what_consumes_the
 def test_neighbours_have_the_same_type_and_paths_have_none(value: object) -> None:
     found = list(neighbours(value))
     assert {type(one) for one in found} <= {type(value)}
-    assert not (isinstance(value, str) and "/" in value and found)
+    assert not (isinstance(value, str) and "/" in value and "://" not in value and found)
+
+
+def test_other_texts_are_not_passed_instead_of_an_address() -> None:
+    own = [Case(F, (f"http://{host}/",), {}, host) for host in ("a", "b")]
+    (calls,) = select_calls(group_by_function(own), ["http", "1.0"])
+    assert {args[0][:9] for args, _ in calls.near} == {"http://a/", "http://b/"}
 
 
 def test_docstrings_are_not_literals() -> None:

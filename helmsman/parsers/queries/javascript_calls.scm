@@ -20,9 +20,13 @@
     property: (property_identifier) @name))
   (#eq? @_require "require"))
 
-(call_expression function: [(identifier) (member_expression object: (identifier) property: (property_identifier))]) @call
+(call_expression
+  function: [(identifier) (member_expression object: [(identifier) (new_expression) (parenthesized_expression)]
+    property: (property_identifier))]) @call
+(arguments (member_expression object: [(identifier) (new_expression) (parenthesized_expression)]) @call)
 
 (function_declaration name: (identifier) @defined)
+(class_declaration name: (_) @defined)
 (variable_declarator name: (identifier) @defined)
 (assignment_expression left: (member_expression property: (property_identifier) @defined))
 (method_definition name: (property_identifier) @defined)

@@ -6,9 +6,12 @@
   name: (aliased_import name: (dotted_name) @name alias: (identifier) @local))
 
 (call function: [(identifier) (attribute)]) @call
+[(comparison_operator (attribute) @call) (argument_list (attribute) @call)]
 
 (module (function_definition name: (identifier) @defined))
 (module (decorated_definition definition: (function_definition name: (identifier) @defined)))
+(module (class_definition name: (identifier) @defined))
+(module (decorated_definition definition: (class_definition name: (identifier) @defined)))
 (module (expression_statement (assignment left: (identifier) @defined)))
 
 [(integer) (float) (string)] @literal

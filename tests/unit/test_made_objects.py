@@ -1,0 +1,57 @@
+"""Test cases that make an object and call a method of it, or read an attribute."""
+
+import pytest
+
+from helmsman.verify.call_cases import Case, Function, extract_cases
+from helmsman.verify.called_languages import JAVASCRIPT, PYTHON
+
+pytestmark = pytest.mark.feature("V15")
+
+HEAD = "import pytest, unittest\nfrom calc import Adder\n\n\n"
+FIXTURE = "@pytest.fixture\ndef adder():\n    return Adder(1)\n\n\n"
+SET_UP = "class T(unittest.TestCase):\n    def setUp(self):\n        self.adder = Adder(1)\n\n"
+ADD = Function("calc", "Adder", "add", 1)
+ONE = [Case(ADD, (1, 2), {}, 3)]
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("def test():\n    assert Adder(1).add(2) == 3", ONE),
+        ("def test():\n    adder = Adder(1)\n    assert adder.add(2) == 3", ONE),
+        (f"{FIXTURE}def test(adder):\n    assert adder.add(2) == 3", ONE),
+        (f"{SET_UP}    def test(self):\n        self.assertEqual(self.adder.add(2), 3)", ONE),
+        ("def test():\n    assert str(Adder(1)) == '1'", [Case(ADD._replace(method="__str__"), (1,), {}, "1")]),
+        ("def test():\n    assert Adder(1).total == 1", [Case(ADD._replace(method="total"), (1,), {}, 1)]),
+        (
+            "@pytest.mark.parametrize('n, m', [(1, 3)])\ndef test(n, m):\n    assert Adder(n).add(2, by=0) == m",
+            [Case(ADD, (1, 2), {"by": 0}, 3)],
+        ),
+        ("def test():\n    adder = Adder(1)\n    adder.start = 5\n    assert adder.add(2) == 7", []),
+        ("def test():\n    adder = Adder(open('it'))\n    assert adder.add(2) == 3", []),
+        ("def test(adder):\n    assert adder.add(2) == 3", []),
+    ],
+)
+def test_python_cases_may_call_a_method_of_a_new_object(body: str, found: list[Case]) -> None:
+    assert extract_cases(PYTHON, "test_calc.py", HEAD + body) == found
+
+
+@pytest.mark.parametrize(
+    ("body", "number"),
+    [
+        ("test('it', () => { expect(new Adder(1).add(2)).toBe(3); });", 1),
+        ("test('it', () => { const adder = new Adder(1); assert.equal(adder.add(2), 3); });", 1),
+        ("let adder;\nbeforeEach(() => { adder = new Adder(1); });\ntest('it', () => { expect(adder.add(2)).toBe(3); });", 1),
+        ("test('it', () => { const adder = new Adder(1); adder.start(5); expect(adder.add(2)).toBe(7); });", 0),
+        ("let adder;\nbeforeEach(() => { adder = new Adder(1); adder.open(); });\nit('', () => is(adder.add(2), 3));", 0),
+    ],
+)
+def test_javascript_cases_may_call_a_method_of_a_new_object(body: str, number: int) -> None:
+    found = extract_cases(JAVASCRIPT, "calc.test.js", f"import {{ Adder }} from './calc.js';\n{body}\n", frozenset(["calc.js"]))
+    assert found == [Case(ADD._replace(module="calc.js"), (1, 2), {}, 3)] * number
+
+
+def test_javascript_cases_may_read_an_attribute_of_a_new_object() -> None:
+    body = "import Adder from './calc.js';\ntest('it', () => { expect(new Adder(1).total).toBe(1); });\n"
+    found = extract_cases(JAVASCRIPT, "calc.test.js", body, frozenset(["calc.js"]))
+    assert found == [Case(Function("calc.js", "", "total", 1), (1,), {}, 1)]
