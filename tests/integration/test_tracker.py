@@ -69,7 +69,7 @@ def test_comments_come_in_order_with_who_vouches_for_them(api: TrackerApi) -> No
 
 @pytest.mark.parametrize(
     ("status", "problem"),
-    [(401, "token"), (403, "may not"), (404, "does not know"), (410, "no issues"), (301, "moved"), (423, "archived")],
+    [(401, "token"), (403, "lacks a permission"), (404, "does not know"), (410, "no issues"), (301, "moved"), (423, "archived")],
 )
 def test_errors_that_the_operator_can_fix_name_the_remedy_and_are_not_retried(api: TrackerApi, status: int, problem: str) -> None:
     api.faults = [Fault(status)]
