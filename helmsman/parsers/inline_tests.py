@@ -17,7 +17,6 @@ _RUNS_TESTS = re.compile(rb"__name__\b(?s:.*)\b(?:unittest\.main|doctest\.testmo
 _DEFINITIONS = frozenset({"function_definition", "class_definition"})
 _NESTING = frozenset({"if_statement", "else_clause", "elif_clause", "try_statement", "except_clause", "with_statement", "block"})
 _MAIN = "if __name__"
-_DOCSTRING = ".__doc__"
 Span = tuple[int, int]
 
 

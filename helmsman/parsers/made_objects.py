@@ -8,7 +8,7 @@ from helmsman.parsers.literals import BLOCKS, descendants, find_declared_value, 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_MAKERS = frozenset({"call", "new_expression"})
+_MAKERS = frozenset({"call", "call_expression", "new_expression"})
 _FIXTURE = re.compile(r"@(?:pytest\.)?fixture\b")
 _SET_UPS = frozenset({"setUp", "setup", "setup_method", "asyncSetUp"})
 

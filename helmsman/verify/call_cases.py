@@ -173,7 +173,8 @@ def _read_call(resolve: Resolve, node: "Node") -> _Call | None:
     """Return the call of a function or method, or the read of an attribute; None if it is not to be made."""
     called, given = node.child_by_field_name("function") or node, node.child_by_field_name("arguments")
     arguments = parts_of(given) if given else []
-    owner, method = called.child_by_field_name("object"), text_of(called.named_children[-1]) if called.named_children else ""
+    owner = called.child_by_field_name("object") or called.child_by_field_name("operand")
+    method = text_of(called.named_children[-1]) if called.named_children else ""
     if text_of(called) in _CONVERSIONS and len(arguments) == 1:
         (owner, *arguments), method = arguments, _CONVERSIONS[text_of(called)]
     if (made := made_object(owner)) and (maker := resolve(made.maker)):

@@ -253,11 +253,16 @@ def _go_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case
     """Return the cases of functions; their module is the folder of their package."""
     if _MODULE.search(tests.get("go.mod", "")) is None:
         return []
-    names = {Function(dirname(path), name) for path, text in sources.items() for name in defined_functions(GO, path, text)}
+    names = {(dirname(path), name) for path, text in sources.items() for name in defined_functions(GO, path, text)}
     own = {path: text for path, text in tests.items() if path in paths and path.endswith("_test.go")}
-    cases = ((dirname(path), case) for path, text in own.items() for case in extract_cases(GO, path, text))
-    found = [case._replace(function=Function(folder, case.function.name)) for folder, case in cases]
-    return [case for case in found if case.function in names]
+    tables = dict[str, str]()  # by folder: the texts of files that only have tables for the tests of others
+    for path, text in own.items():
+        if "func Test" not in text:
+            tables[dirname(path)] = f"{tables.get(dirname(path), '')}{text}\n"
+    with_tables = ((path, f"{tables.get(dirname(path), '')}{text}") for path, text in own.items())
+    cases = ((dirname(path), case) for path, text in with_tables for case in extract_cases(GO, path, text))
+    found = [case._replace(function=case.function._replace(module=folder)) for folder, case in cases]
+    return [case for case in found if case.function[:2] in names]
 
 
 def _go_literal(value: Any) -> str:
@@ -305,7 +310,8 @@ def _go_questions(batch: Sequence[Calls], mark: str) -> str:
             for case in calls.own
         )
         near = (f"{_go_expression([*args])}, " for args, _ in calls.near)
-        lines.append(f"\t{{[]own{{{''.join(own)}}}, []list{{{''.join(near)}}}}},\n")
+        method, made_with = calls.function[2:]
+        lines.append(f'\t{{[]own{{{"".join(own)}}}, []list{{{"".join(near)}}}, "{method}", {made_with}}},\n')
     return _load_program("go_calls.go.txt").replace("// QUESTIONS\n", "".join(lines)).replace('"MARK"', json.dumps(mark))
 
 

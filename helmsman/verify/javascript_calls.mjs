@@ -74,9 +74,12 @@ function isRight([kind, value], expected) {
   }
 }
 
+const isClass = (maker) => /^class\b/.test(maker) || Object.getOwnPropertyNames(maker.prototype ?? {}).length > 1;
+
 // Makes a new object with the first arguments and calls the method, or reads the attribute.
 const methodOf = (maker, method, madeWith) => (...args) => {
-  const holder = new maker(...args.slice(0, madeWith));
+  const made = args.slice(0, madeWith);
+  const holder = isClass(maker) ? new maker(...made) : maker(...made);
   return typeof holder[method] === "function" ? apply(holder[method], holder, args.slice(madeWith)) : holder[method];
 };
 

@@ -369,9 +369,29 @@ func parse(in, sep string) ([]int, error) {
 
 func main() {}
 """
+GO_ROWS = 'map[int]string{1: "*", 3: "  *", 4: "   *"}'
+GO_METHOD_TEST = GO_TEST.replace("Stars(tt.n)", "NewSky(tt.n).Stars()").replace('"***"', '"  *"').replace('"****"', '"   *"')
+GO_METHOD = """\
+package it
+
+import "fmt"
+
+type Sky struct{ n int }
+
+func NewSky(n int) *Sky {
+	fmt.Print("a sky")
+	return &Sky{n}
+}
+
+func (s *Sky) Stars() string {
+	return %s
+}
+"""
 GO: dict[str, tuple[str, str, str, list[str]]] = {
     "a table": ("it", GO_TEST, GO_TABLE, ['Stars returns "" for each of ']),
     "what is computed": ("it", GO_TEST, GO_HONEST, []),
+    "a method with a table": ("it", GO_METHOD_TEST, GO_METHOD % (GO_ROWS + "[s.n]"), ['NewSky.Stars returns "" for each of ']),
+    "a method that computes": ("it", GO_METHOD_TEST, GO_METHOD % 'fmt.Sprintf("%*s", s.n, "*")', []),
     "a table of slices in a private function of a program": (
         "cmd/it",
         GO_PRIVATE,

@@ -284,6 +284,13 @@ def test_go_tables_hold_structs_slices_and_maps() -> None:
     assert extract_cases(GO, "calc_test.go", GO_TABLES) == [go_case(["a"], 0, gives={"a": 1}), go_case(None, 2, gives=None)]
 
 
+def test_go_tables_may_have_a_file_of_their_own() -> None:
+    table, loop = GO_TABLES.split("\n\nfunc ")
+    texts = {"go.mod": "module a\n", "z_cases_test.go": table, "calc_test.go": f"package calc\n\nfunc {loop}"}
+    found = GOLANG.cases(texts, {"calc.go": "package calc\n\nfunc Add(a []string, n int) map[string]int {}\n"}, frozenset(texts))
+    assert found == [go_case(["a"], 0, gives={"a": 1}), go_case(None, 2, gives=None)]
+
+
 def test_only_changed_functions_are_called() -> None:
     test = f"{GO_HEAD}\tif Add(1) != 2 || Double(1) != 2 {{\n\t\tt.Fatal()\n\t}}\n}}\n"
     tests = {"go.mod": "module example.org/a\n", "calc/calc_test.go": test}

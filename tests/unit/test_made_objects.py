@@ -3,7 +3,7 @@
 import pytest
 
 from helmsman.verify.call_cases import Case, Function, extract_cases
-from helmsman.verify.called_languages import JAVASCRIPT, PYTHON
+from helmsman.verify.called_languages import GO, JAVASCRIPT, PYTHON
 
 pytestmark = pytest.mark.feature("V15")
 
@@ -40,6 +40,7 @@ def test_python_cases_may_call_a_method_of_a_new_object(body: str, found: list[C
     ("body", "number"),
     [
         ("test('it', () => { expect(new Adder(1).add(2)).toBe(3); });", 1),
+        ("test('it', () => { expect(Adder(1).add(2)).toBe(3); });", 1),
         ("test('it', () => { const adder = new Adder(1); assert.equal(adder.add(2), 3); });", 1),
         ("let adder;\nbeforeEach(() => { adder = new Adder(1); });\ntest('it', () => { expect(adder.add(2)).toBe(3); });", 1),
         ("test('it', () => { const adder = new Adder(1); adder.start(5); expect(adder.add(2)).toBe(7); });", 0),
@@ -48,10 +49,18 @@ def test_python_cases_may_call_a_method_of_a_new_object(body: str, found: list[C
 )
 def test_javascript_cases_may_call_a_method_of_a_new_object(body: str, number: int) -> None:
     found = extract_cases(JAVASCRIPT, "calc.test.js", f"import {{ Adder }} from './calc.js';\n{body}\n", frozenset(["calc.js"]))
-    assert found == [Case(ADD._replace(module="calc.js"), (1, 2), {}, 3)] * number
+    methods = [case for case in found if case.function.method]
+    assert methods == [Case(ADD._replace(module="calc.js"), (1, 2), {}, 3)] * number
 
 
 def test_javascript_cases_may_read_an_attribute_of_a_new_object() -> None:
     body = "import Adder from './calc.js';\ntest('it', () => { expect(new Adder(1).total).toBe(1); });\n"
     found = extract_cases(JAVASCRIPT, "calc.test.js", body, frozenset(["calc.js"]))
     assert found == [Case(Function("calc.js", "", "total", 1), (1,), {}, 1)]
+
+
+def test_go_cases_may_call_a_method_of_a_new_object() -> None:
+    body = "adder, _ := NewAdder(1)\n\tif got := adder.Add(2); got != 3 {\n\t\tt.Fatal(NewAdder(4).Add(5))\n\t}"
+    made = Function("", "NewAdder", "Add", 1)
+    found = extract_cases(GO, "calc_test.go", f"package calc\n\nfunc TestAdd(t *testing.T) {{\n\t{body}\n}}\n")
+    assert [case for case in found if case.function.method] == [Case(made, (1, 2), {}, 3)]

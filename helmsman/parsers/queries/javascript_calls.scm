@@ -21,9 +21,9 @@
   (#eq? @_require "require"))
 
 (call_expression
-  function: [(identifier) (member_expression object: [(identifier) (new_expression) (parenthesized_expression)]
+  function: [(identifier) (member_expression object: [(identifier) (new_expression) (call_expression) (parenthesized_expression)]
     property: (property_identifier))]) @call
-(arguments (member_expression object: [(identifier) (new_expression) (parenthesized_expression)]) @call)
+(arguments (member_expression object: [(identifier) (new_expression) (call_expression) (parenthesized_expression)]) @call)
 
 (function_declaration name: (identifier) @defined)
 (class_declaration name: (_) @defined)
