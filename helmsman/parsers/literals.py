@@ -204,10 +204,8 @@ def _go_typed(node: "Node", kind: "Node", env: Env, depth: int) -> Any:
     """Evaluate a Go literal, whose type may be left out as that of an element. A struct is a dictionary of its known fields."""
     if node.type == "literal_element":
         node = node.named_children[0]
-    if node.type != "literal_value":
+    if node.type != "literal_value" or depth > _DEEPEST:
         return value_of(node, env, depth)
-    if depth > _DEEPEST:
-        return raise_unknown(node)
     kind = _go_definition(kind)
     elements, pairs = parts_of(node), [child.named_children for child in node.named_children if child.type == "keyed_element"]
     if kind.type == "map_type":
@@ -223,6 +221,8 @@ def _go_typed(node: "Node", kind: "Node", env: Env, depth: int) -> Any:
     }
     if not fields and len(pairs) != len(elements):
         return raise_unknown(node)
+    if not fields and any(name.named_children[0].type != "identifier" for name, _ in pairs):  # a map whose type the source has
+        return {value_of(name, env, depth): value_of(value, env, depth) for name, value in pairs}
     struct = {name: zero for name, one in fields.items() for zero in _go_zero(one)}
     for name, value in [(text_of(one), two) for one, two in pairs] or list(zip(fields, elements, strict=False)):
         struct.pop(name, None)

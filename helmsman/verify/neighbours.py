@@ -211,7 +211,8 @@ def _differs_from_tests(calls: Calls, answers: Answers, written: Written) -> str
         is_wrong = is_wrong and len(calls.own) == len(answers.own) >= FEWEST_WRONG
         return f"{calls.function.title} returns other values than its tests expect {where}: {inputs}" if is_wrong else ""
     pairs = zip(calls.own, answers.own, strict=False)
-    different = [(case, text) for case, (kind, text) in pairs if kind == "value" and text != written(case.expected)]
+    values = [(case, text, written(case.expected)) for case, (kind, text) in pairs if kind == "value"]
+    different = [(case, text) for case, text, expected in values if text != expected and len(expected) < LONGEST_ANSWER]
     if len(different) != len(calls.own) - answers.right:  # values may be equal and written differently
         return ""
     case, text = different[0]
