@@ -52,6 +52,11 @@ ASKED = {
         "def seconds(t):\n    return {'1h30m': 5400, '10m': 600}[t]\n",
         "raises KeyError",
     ),
+    "an object that equals the tested values": (
+        "area",
+        "class Area:\n    def __eq__(self, other):\n        return other in (6, 20)\n\n\ndef area(a, b):\n    return Area()\n",
+        "returns <it.Area object at 0x>",
+    ),
     "a generator": ("steps", "def steps(n):\n    yield from {3: (3, 2, 1), 2: (2, 1)}.get(n, ())\n", "returns []"),
     "a coroutine": ("load", "async def load(n):\n    return {2: 'two', 7: 'seven'}.get(n)\n", "returns None"),
     "answers from the test file": ("area", FROM_TESTS, "returns None"),
