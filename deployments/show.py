@@ -39,7 +39,7 @@ from helmsman.tokens import tokens
 from tasks.approvals.answers import find_answer
 from tasks.observers.follow import last_entries
 from tasks.repository.git import Repository, open_repository
-from tasks.repository.loop_context import group_folder, loop_folder, worktree_of
+from tasks.repository.loop_context import group_folder, loop_folder, loops_of_group, worktree_of
 from tasks.repository.state_ref import (
     ShownState,
     list_loops,
@@ -59,8 +59,8 @@ DEFAULT = "default"
 def show_status(repo: Path, loop: str | None, *, as_json: bool) -> None:
     repository = open_repository(repo)
     if loop is not None and is_group(repository, loop):
-        # its loops are named `GROUP-…`; `helmsman list` reports those with an unreadable state
-        loops = [shown for shown in list_loops(repository) if shown.state.loop.startswith(f"{loop}-")]
+        names = loops_of_group(repository, loop)  # `helmsman list` reports those with an unreadable state
+        loops = [shown for shown in list_loops(repository) if shown.state.loop in names]
         driver = lock_owner(group_folder(repository, loop).lock)
         driven_by = driver or "none; run the command that started it again to continue"
         rows = fields([("group", f"{loop}, {texts.plural(len(loops), 'loop')}"), ("driven by", driven_by)])

@@ -68,9 +68,14 @@ def group_folder(repository: Repository, group: str) -> GroupFolder:
 
 def group_of(repository: Repository, loop: str) -> str:
     """The group on this machine that the loop is one of; empty if there is none."""
-    folders = sorted(group_folder(repository, "").root.glob("*/"))
-    files = ((folder.name, GroupFolder(folder).names) for folder in folders)
-    return next((name for name, file in files if file.exists() and loop in file.read_text().splitlines()), "")
+    groups = sorted(folder.name for folder in group_folder(repository, "").root.glob("*/"))
+    return next((group for group in groups if loop in loops_of_group(repository, group)), "")
+
+
+def loops_of_group(repository: Repository, group: str) -> list[str]:
+    """Ids of a group's loops, as its last run recorded them; empty before that."""
+    file = group_folder(repository, group).names
+    return file.read_text().splitlines() if file.exists() else []
 
 
 def loop_folder(repository: Repository, loop: str) -> LoopFolder:

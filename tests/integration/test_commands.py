@@ -108,6 +108,17 @@ def test_after_an_answer_to_a_loop_of_a_group_the_command_of_the_group_is_named(
 
 
 @pytest.mark.feature("H4")
+def test_the_status_of_a_group_leaves_out_a_loop_whose_name_only_begins_alike(
+    repository: Repository, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_group(repository)
+    for loop in ("the-shop-2", "the-shop-window"):
+        write_state(repository, builders.state(loop=loop), over=None, record=None, subject="start")
+    show_status(repository.top, "the-shop", as_json=True)
+    assert [loop["loop"] for loop in json.loads(capsys.readouterr().out)["loops"]] == ["the-shop-2"]
+
+
+@pytest.mark.feature("H4")
 def test_a_choice_that_a_question_does_not_offer_is_rejected(repository: Repository) -> None:
     write_state(repository, builders.state(loop="asking", gate=ASKED), over=None, record=None, subject="start")
     with pytest.raises(OperatorError, match="does not offer this choice") as caught:
