@@ -100,7 +100,7 @@ def run_on_checkout(check_context: CheckContext, config: LoopConfig) -> tuple[li
         if check_context.allowance(check) < results[index].seconds:
             continue
         changed += checkout.reset()
-        (rerun,) = _run_group(check_context, [(index, check)])
+        (rerun,) = _run_group(check_context, [(index, check.model_copy(update={"name": f"{check.title}, rerun"}))])
         results[index] = merge_rerun(results[index], rerun, tolerate=check.tolerate_flaky)
         changed += checkout.reset() if not checkout.clean else ()
     return results, changed

@@ -8,12 +8,14 @@ from helmsman.config import LoopConfig
 from helmsman.parsers.progress_file import KEPT_CHARACTERS, LONGEST_FILE
 from helmsman.records.agent import Change, Execution
 from helmsman.records.checks import CheckReport
+from helmsman.records.events import CheckFinished, Event
 from helmsman.records.iteration import Completed, WorkingMemory
 from helmsman.records.proof import JudgeMemory, Rejection
 from tasks.loop.prepare import copy_notes, prepare, read_notes
 from tasks.loop.steps import checks, checks_fingerprint
 from tasks.repository.git import current_branch
 from tasks.repository.worktree import commit_turn, dirty_paths
+from tasks.system.journal import listening
 from tests.fakes.repositories import BRANCH, NOW, LoopWork, commit, make_repository, record_of, shell, start_loop
 
 pytestmark = pytest.mark.feature("O4")
@@ -184,8 +186,12 @@ def test_a_check_that_passes_when_it_is_run_again_on_the_same_tree_is_flaky(
 ) -> None:
     change = commit_turn(work.repository, work.path, work.state, work.start)
     command = FAILS_FIRST.format(marker=tmp_path / "marker")
-    report = checked(work, change, checks=({"command": command, "tolerate_flaky": tolerated},))
-    assert (report.results[0].flaky, report.passed) == (("tests/test_a.py::test_sometimes",), tolerated)
+    published: list[Event] = []
+    with listening(published.append):
+        report = checked(work, change, checks=({"name": "unit", "command": command, "tolerate_flaky": tolerated},))
+    assert (report.results[0].name, report.results[0].flaky) == ("unit", ("tests/test_a.py::test_sometimes",))
+    assert report.passed == tolerated
+    assert [event.result.name for event in published if isinstance(event, CheckFinished)] == ["unit", "unit, rerun"]
     assert dirty_paths(work.path) == ()
 
 
