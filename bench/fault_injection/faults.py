@@ -34,7 +34,7 @@ class Fault:
     inject: Callable[[Loop], bool]
     """Inject the fault. Returns False if the driver or the agent has ended before."""
     may_lose_call: bool = False
-    """Whether it may lose an agent call in progress."""
+    """Whether it may lose an agent call in progress: its iteration is repeated."""
     waits_for_journal: bool = True
     """Whether to wait for a random number of journal lines first; otherwise `inject` waits."""
 
@@ -160,7 +160,8 @@ def refuse_pushes(loop: Loop) -> bool:
 KILL_DRIVER = Fault("loop killed", kill_driver, may_lose_call=True)
 KILL_DURING_WORK = Fault("loop killed during work", kill_during_work, may_lose_call=True, waits_for_journal=False)
 KILL_AFTER_WORK = Fault("loop killed after work", kill_after_work, waits_for_journal=False)
-KILL_AGENT = Fault("agent killed", kill_agent, waits_for_journal=False)
+# a call that was killed before it did anything is repeated without counting as an iteration
+KILL_AGENT = Fault("agent killed", kill_agent, may_lose_call=True, waits_for_journal=False)
 FULL_DISK = Fault("disk full", fill_disk, may_lose_call=True)
 CLOCK_JUMP = Fault("clock jumped", jump_clock)
 REMOTE_REFUSES = Fault("remote refused", refuse_pushes)
