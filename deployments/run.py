@@ -44,7 +44,7 @@ from tasks.agents.claude import LOG_IN, call_environment, is_logged_out, refuse_
 from tasks.agents.project_settings import names_key_program, require_project_settings
 from tasks.engine.embedded import engine_error, engine_start_text, is_embedded, require_address
 from tasks.loop.alignment_file import refuse_open_questions
-from tasks.loop.remote_handover import pull_state, require_new_name
+from tasks.loop.remote_handover import bring_branch, pull_state, require_new_name
 from tasks.loop.start import create_loop, require_no_secret
 from tasks.models.sending import asks_claude_code
 from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
@@ -138,6 +138,7 @@ def resume(
         with exclusive_driver(loop_folder(repository, loop).lock, loop):
             require_verified(repository, loop, accepted)
             state, _ = read_state(repository, loop)
+            bring_branch(repository, state)
             if _has_nothing_to_do(repository, state):
                 return _report_result(state, as_json=as_json, why=f"loop {loop} is completed; there is nothing left to do")
             settings = reduce(merge_tables, key_settings(options), from_assignments(options.get("settings") or ()))

@@ -6,6 +6,7 @@ push of an earlier driver, which lacks that commit.
 
 import logging
 import secrets
+import shlex
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
@@ -20,7 +21,7 @@ from tasks.repository.loop_context import loop_context, loop_folder, worktree_of
 from tasks.repository.remote import fetch_ref, push_loop, require_remote
 from tasks.repository.state_ref import PREFIX, Fenced, ShownState, read_state, show_state_at, state_ref, write_state
 from tasks.repository.state_signature import Tip, Unverified, note_next
-from tasks.repository.worktree import dirty_paths, reset_to
+from tasks.repository.worktree import dirty_paths, require_work, reset_to
 from tasks.system.faults import retry_transient
 from tasks.system.keys import VARIABLE
 from tasks.system.lock import exclusive_driver
@@ -53,6 +54,24 @@ def pull_state(repository: Repository, loop: str, remote: RemoteConfig, *, locke
             _fast_forward(repository, loop, remote)
         else:
             _take_remote_state(repository, loop, remote, ours, theirs)
+
+
+def bring_branch(repository: Repository, state: LoopState) -> None:
+    """Move the branch forward to the head of a state that was fetched without it. Raises OperatorError where that is not here."""
+    branch = f"refs/heads/{state.branch}"
+    tip, worktree = read_ref(repository.common, branch), worktree_of(repository, state.loop, state.config.workspace)
+    if tip == state.head or state.merged or state.config.workspace.in_place:
+        return
+    # where the branch was at the head before, a person moved it back or deleted it, or a killed driver rolled it back
+    has_run = loop_folder(repository, state.loop).journal.exists()
+    if state.head in git(repository.common, "reflog", "--format=%H", branch).split() if tip else has_run:
+        return
+    has_worktree, is_behind = (worktree / ".git").exists(), tip is None or contains(repository.common, state.head, tip)
+    fetch = f"git fetch {state.config.remote.name} {state.branch}:{state.branch}"
+    fetch = f"git worktree remove {shlex.quote(str(worktree))}, then {fetch}" if has_worktree else fetch
+    require_work(repository, state.branch, state.head, fetch, stale=is_behind and has_worktree)
+    if is_behind:
+        git(repository.common, "branch", "--force", state.branch, state.head)
 
 
 def require_new_name(repository: Repository, loop: str, remote: RemoteConfig) -> None:
@@ -187,8 +206,8 @@ def _fast_forward(repository: Repository, loop: str, remote: RemoteConfig) -> No
     state, _ = read_state(repository, loop)
     branch = f"refs/heads/{state.branch}"
     head = None if state.config.workspace.in_place else fetch_ref(repository, remote.name, branch, f"{FETCHED}{loop}/branch")
-    tip = read_ref(repository.common, branch)
-    if head is None or (tip is not None and not contains(repository.common, head, tip)) or state.outcome is Outcome.COMPLETED:
+    tip, completed = read_ref(repository.common, branch), state.outcome is Outcome.COMPLETED
+    if head is None or (tip is not None and not contains(repository.common, head, tip)) or (completed and head != state.head):
         return
     worktree = worktree_of(repository, loop, state.config.workspace)
     if not (worktree / ".git").exists():

@@ -103,12 +103,8 @@ def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -
     git(repository.common, "worktree", "prune")
     path.parent.mkdir(parents=True, exist_ok=True)
     exists = read_ref(repository.common, f"refs/heads/{branch}") is not None
-    if not exists and not succeeds(repository.common, "cat-file", "-e", f"{start}^{{commit}}"):  # only the state was fetched
-        raise OperatorError(
-            "the loop's work is not in this repository",
-            expected=f"branch {branch} with commit {start}",
-            remedy=f"fetch it from where the loop was: git fetch origin {branch}:{branch}",
-        )
+    if not exists:
+        require_work(repository, branch, start, f"git fetch origin {branch}:{branch}")
     target = [str(path), branch] if exists else ["-b", branch, str(path), start]
     try:
         git(repository.common, "worktree", "add", "--quiet", *target)
@@ -118,6 +114,19 @@ def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -
             found=error.stderr,
             remedy=f"free the branch and the folder {path}, then resume",
         ) from error
+
+
+def require_work(repository: Repository, branch: str, head: str, fetch: str, *, stale: bool = False) -> None:
+    """Raise OperatorError where only the loop's state was fetched, and not its work. `fetch`: what fetches that.
+
+    `stale`: whether a worktree has older work in any case.
+    """
+    if stale or not succeeds(repository.common, "cat-file", "-e", f"{head}^{{commit}}"):
+        raise OperatorError(
+            "only the loop's state was fetched, and not its work",
+            expected=f"branch {branch} with commit {head}",
+            remedy=f"fetch it from where the loop was: {fetch}",
+        )
 
 
 def _repair_link(repository: Repository, path: Path) -> bool:

@@ -11,7 +11,7 @@ from helmsman.records.agent import KeptSession
 from helmsman.records.state import LoopState
 from tasks.loop import remote_handover
 from tasks.loop.recover import mark_lost
-from tasks.loop.remote_handover import acquire_lease, check_lease, pull_state, push_at_end
+from tasks.loop.remote_handover import acquire_lease, bring_branch, check_lease, pull_state, push_at_end
 from tasks.repository.git import GitError, Repository, git, read_ref
 from tasks.repository.loop_context import loop_context, loop_folder
 from tasks.repository.remote import push_loop
@@ -34,6 +34,7 @@ from tests.fakes.two_clones import (
     take_over_loop,
     two,
 )
+from tests.unit import builders
 
 __all__ = ["no_retry_delay", "one", "remote", "two"]
 pytestmark = pytest.mark.feature("D4", "E3")
@@ -191,3 +192,64 @@ def test_a_checked_out_branch_is_not_moved(one: Repository, two: Repository) -> 
 def _again(repository: Repository) -> LoopState:
     pull_state(repository, LOOP, PUSH_CONFIG, locked=False)
     return read_state(repository, LOOP)[0]
+
+
+@pytest.mark.parametrize("has_branch", [True, False])
+def test_a_state_fetched_without_its_work_names_what_to_fetch_and_then_moves_the_branch(
+    one: Repository, two: Repository, *, has_branch: bool
+) -> None:
+    state = begin_loop(one)
+    if has_branch:
+        git(two.common, "fetch", "--quiet", "origin", f"{BRANCH}:{BRANCH}")
+    before = read_ref(two.common, f"refs/heads/{BRANCH}")
+    state = run_iteration(one, state, "done by one\n")
+    push_loop(one, state)
+    git(two.common, "fetch", "--quiet", "origin", f"{state_ref(LOOP)}:{state_ref(LOOP)}")
+    with pytest.raises(OperatorError, match=f"git fetch origin {BRANCH}:{BRANCH}"):
+        bring_branch(two, state)
+    assert read_ref(two.common, f"refs/heads/{BRANCH}") == before
+    git(two.common, "fetch", "--quiet", "origin")
+    bring_branch(two, state)
+    assert read_ref(two.common, f"refs/heads/{BRANCH}") == state.head
+
+
+def test_a_worktree_with_older_work_than_a_fetched_state_is_named(one: Repository, two: Repository) -> None:
+    begin_loop(one)
+    worktree = loop_worktree(two, take_over_loop(two))
+    git(one.common, "fetch", "--quiet", "origin", f"{state_ref(LOOP)}:{state_ref(LOOP)}")
+    state = run_iteration(one, read_state(one, LOOP)[0], "done by one\n")
+    push_loop(one, state)
+    git(two.common, "fetch", "--quiet", "origin", f"{state_ref(LOOP)}:{state_ref(LOOP)}", BRANCH)
+    with pytest.raises(OperatorError, match=f"git worktree remove {worktree}, then git fetch origin"):
+        bring_branch(two, state)
+
+
+def test_a_branch_that_a_person_moved_or_deleted_stays_so(one: Repository) -> None:
+    state = run_iteration(one, begin_loop(one), "done\n")
+    moved = commit(loop_worktree(one, state), "by a person", {"app.py": "better\n"})
+    git(one.common, "worktree", "remove", str(loop_worktree(one, state)))
+    for at in (moved, state.base_commit):
+        git(one.common, "branch", "--force", BRANCH, at)
+        bring_branch(one, state)
+        assert read_ref(one.common, f"refs/heads/{BRANCH}") == at
+    git(one.common, "branch", "-D", BRANCH)
+    write(loop_folder(one, LOOP).root, {"journal.jsonl": ""})
+    bring_branch(one, state)
+    assert read_ref(one.common, f"refs/heads/{BRANCH}") is None
+
+
+def test_the_branch_of_a_completed_loop_is_fetched_up_to_its_proven_commit_and_no_further(
+    one: Repository, two: Repository
+) -> None:
+    state = begin_loop(one)
+    git(two.common, "fetch", "--quiet", "origin", f"{BRANCH}:{BRANCH}")
+    worked = run_iteration(one, state, "done\n")
+    state = replace_state(one, worked, worked.model_copy(update={"ending": builders.STOP}), "end")
+    push_loop(one, state)
+    git(two.common, "fetch", "--quiet", "origin", f"{state_ref(LOOP)}:{state_ref(LOOP)}")
+    pull_state(two, LOOP, PUSH_CONFIG, locked=False)
+    assert read_ref(two.common, f"refs/heads/{BRANCH}") == state.head
+    commit(loop_worktree(one, state), "by a person", {"app.py": "better\n"})
+    git(one.common, "push", "--quiet", "origin", BRANCH)
+    pull_state(two, LOOP, PUSH_CONFIG, locked=False)
+    assert read_ref(two.common, f"refs/heads/{BRANCH}") == state.head
