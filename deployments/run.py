@@ -21,7 +21,7 @@ from deployments.dialogue import confirm, has_terminal, say
 from deployments.lines import show_on
 from deployments.live import display
 from deployments.output import fields, print_result
-from deployments.settings import configuration, invalid_name, key_settings
+from deployments.settings import configuration, invalid_name, key_settings, remote_settings
 from deployments.trust import COMMANDS, is_trusted, may_ask, refuse_untrusted, require_consent, with_consent
 from helmsman.agents import describe_briefly
 from helmsman.config import LoopConfig, RemoteConfig
@@ -131,17 +131,20 @@ def resume(
     """Resume a loop, here or in a background process. `accepted`: commit of a state to sign first."""
     with suggesting_resume(loop):
         repository = open_repository(repo)
-        remote = _remote_of_unknown(repository, loop)  # before any question: an unknown loop runs nothing
+        settings = reduce(merge_tables, key_settings(options), from_assignments(options.get("settings") or ()))
+        is_known = is_loop_id(loop) and read_ref(repository.common, state_ref(loop)) is not None
+        # before any question: an unknown loop runs nothing
+        remote = remote_settings(settings) if is_known else _remote_of_unknown(repository, loop)
         require_consent(repository, yes=yes, as_json=as_json)
-        if remote:
+        if not is_known:
             pull_state(repository, loop, remote, locked=False)
         with exclusive_driver(loop_folder(repository, loop).lock, loop):
             require_verified(repository, loop, accepted)
+            pull_state(repository, loop, remote, locked=True)  # also of a loop that began without remote.push
             state, _ = read_state(repository, loop)
             bring_branch(repository, state)
             if _has_nothing_to_do(repository, state):
                 return _report_result(state, as_json=as_json, why=f"loop {loop} is completed; there is nothing left to do")
-            settings = reduce(merge_tables, key_settings(options), from_assignments(options.get("settings") or ()))
             config = state.config if state.outcome is Outcome.COMPLETED else reconfigure(state, settings)
             if waits_for_answer(repository, state, config):
                 hint = "; nothing was changed: pass --set with the answer" if settings else ""
@@ -155,10 +158,8 @@ def resume(
         return (start_background if detach else drive)(repository, request, as_json=as_json)
 
 
-def _remote_of_unknown(repository: Repository, loop: str) -> RemoteConfig | None:
-    """The remote that may have a loop from another clone; None if it is here. Raises OperatorError without such a remote."""
-    if is_loop_id(loop) and read_ref(repository.common, state_ref(loop)):
-        return None
+def _remote_of_unknown(repository: Repository, loop: str) -> RemoteConfig:
+    """The remote that may have a loop from another clone. Raises OperatorError without such a remote."""
     remote = configuration(repository, {}, goal_later=True).config.remote
     if not (remote.push and is_loop_id(loop)):
         show_state(repository, loop)  # raises

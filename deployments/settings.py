@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 from deployments.options import OPTIONS, default_of
 from deployments.start_directory import STANDARD_STREAM, from_start, start_directory
+from helmsman.config import RemoteConfig
 from helmsman.config.layers import Layer, Resolved, display, from_assignments, from_environment, merge_tables, resolve
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.records.request import LoopRequest
@@ -43,10 +44,15 @@ def configuration(repository: Repository, options: Options, *, goal_later: bool 
     return configure(repository.top, request, consent=consent_of(repository.consent_key), stronger=named, weaker=weakest)
 
 
-def operator_settings() -> Resolved:
+def operator_settings(*stronger: Layer) -> Resolved:
     """The environment and the user's own configuration file alone, for what no repository decides."""
     environment = Layer("environment", from_environment(own_environment()))
-    return resolve([environment, *read_user_layer(), Layer("not given yet", {"goal": "…"})])
+    return resolve([*stronger, environment, *read_user_layer(), Layer("not given yet", {"goal": "…"})])
+
+
+def remote_settings(given: Mapping[str, Any]) -> RemoteConfig:
+    """The operator's remote, with the settings of the command line."""
+    return operator_settings(Layer("command line", {"remote": given.get("remote", {})})).config.remote
 
 
 def settings_of(repository: Repository, options: Options) -> dict[str, Any]:

@@ -142,9 +142,8 @@ def test_a_loop_continues_from_a_fetched_state_alone(one: Repository, two: Repos
     assert read_ref(two.common, f"refs/heads/{BRANCH}") == read_ref(remote, f"refs/heads/{BRANCH}") == lost
 
 
-def test_resume_fetches_a_loop_that_this_clone_lacks(one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = run_iteration(one, begin_loop(one), "done\n")
-    push_loop(one, before)
+def drives_of_resume(monkeypatch: pytest.MonkeyPatch) -> list[LoopRequest]:
+    """The requests that `helmsman resume` would drive from now on."""
     asked: list[LoopRequest] = []
 
     def drive(_: Repository, request: LoopRequest, *, as_json: bool) -> int:
@@ -156,8 +155,31 @@ def test_resume_fetches_a_loop_that_this_clone_lacks(one: Repository, two: Repos
 
     monkeypatch.setattr(command, "drive", drive)
     monkeypatch.setattr(command, "refuse_agent", nobody_refuses)
+    return asked
+
+
+def test_resume_fetches_a_loop_that_this_clone_lacks(one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = run_iteration(one, begin_loop(one), "done\n")
+    push_loop(one, before)
+    asked = drives_of_resume(monkeypatch)
     with pytest.raises(OperatorError, match="there is no loop 'loop'"):
         command.resume(two.top, LOOP, yes=True, as_json=True)
     monkeypatch.setenv("HELMSMAN_REMOTE__PUSH", "true")
     command.resume(two.top, LOOP, yes=True, as_json=True)
     assert [(one.loop, read_state(two, LOOP)[0].iteration) for one in asked] == [(LOOP, 1)]
+
+
+def test_a_resume_first_fetches_what_another_machine_did_of_a_loop_that_began_without_push(
+    one: Repository, two: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = begin_loop(one)
+    push_loop(two, run_iteration(two, take_over_loop(two), "done by two\n"))
+    own = before.config.model_copy(update={"remote": RemoteConfig()})
+    replace_state(one, before, before.model_copy(update={"config": own}), "as it began")
+    asked = drives_of_resume(monkeypatch)
+    command.resume(one.top, LOOP, yes=True, as_json=True)
+    assert read_state(one, LOOP)[0].iteration == 0
+    monkeypatch.setenv("HELMSMAN_REMOTE__PUSH", "true")
+    command.resume(one.top, LOOP, yes=True, as_json=True)
+    assert (read_state(one, LOOP)[0].iteration, len(asked)) == (1, 2)
+    assert (loop_worktree(one, before) / "app.py").read_text() == "done by two\n"
