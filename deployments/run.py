@@ -49,6 +49,7 @@ from tasks.loop.start import create_loop, require_no_secret
 from tasks.models.sending import asks_claude_code
 from tasks.repository.git import Repository, commit_and_tree, open_repository, read_ref
 from tasks.repository.loop_context import loop_folder, worktree_of
+from tasks.repository.remote import has_remote
 from tasks.repository.state_ref import Fenced, accept_state, read_state, show_state, state_ref, unverified_error
 from tasks.repository.worktree import describe_uncommitted
 from tasks.sandbox.probe import require_sandbox
@@ -140,7 +141,8 @@ def resume(
             pull_state(repository, loop, remote, locked=False)
         with exclusive_driver(loop_folder(repository, loop).lock, loop):
             require_verified(repository, loop, accepted)
-            pull_state(repository, loop, remote, locked=True)  # also of a loop that began without remote.push
+            if is_known and has_remote(repository, remote.name):  # also for a loop that began without remote.push
+                pull_state(repository, loop, remote, locked=True)
             state, _ = read_state(repository, loop)
             bring_branch(repository, state)
             if _has_nothing_to_do(repository, state):

@@ -111,12 +111,16 @@ def fetch_ref(repository: Repository, remote: str, ref: str, to: str) -> str | N
     return read_ref(repository.common, to)
 
 
+def has_remote(repository: Repository, name: str) -> bool:
+    return succeeds(repository.common, "remote", "get-url", "--", name)
+
+
 def require_remote(repository: Repository, name: str) -> None:
     """Raise OperatorError unless the remote is configured: git itself would accept any path or address.
 
     Called before each push, as an agent could remove the remote and create a repository at the path of its name.
     """
-    if not succeeds(repository.common, "remote", "get-url", "--", name):
+    if not has_remote(repository, name):
         raise OperatorError(
             f"there is no remote {name!r} to push the loop to",
             remedy="add it with git remote add, name another with remote.name, or leave remote.push out",
