@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from signal import SIGINT, pthread_kill
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, cast
 from uuid import UUID
 
 import httpx
@@ -26,7 +26,7 @@ from prefect.input.run_input import keyset_from_paused_state
 from prefect.logging import get_run_logger
 from prefect.states import Suspended
 from prefect.utilities.engine import propose_state_sync
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError, create_model
 
 from helmsman.errors import Cancelled, TransientError
 from helmsman.records.gates import Gate
@@ -42,6 +42,8 @@ CANCELLED = "cancelled"
 AWAKE = [StateType.SCHEDULED, StateType.PENDING, StateType.RUNNING]
 STAND_IN = "(answered in another way)"
 """Author of a form that only ends the wait; the real answer is stored elsewhere."""
+QUESTION, UNCHANGED = "question", "Leave it as it is. If it is refused, another question is open by now: open this form again."
+"""Field of every form with the key of its question, and its help."""
 
 Wake = Callable[[], str]
 """Polled every few seconds while a question is open: empty keeps waiting, CANCELLED ends the loop, a decision ends the wait."""
@@ -72,8 +74,9 @@ def pause(gate: Gate, form: type[BaseModel], description: str, wake: Wake) -> Ma
     run = run_id()
     key = _next_key(run, gate.key)
     with _polling(run, form, wake) as cancelled:
+        own_form = _form_of(form, gate.key, description)
         try:
-            pause_flow_run(wait_for_input=_form_of(form, description), timeout=LONGEST_PAUSE, poll_interval=POLL_SECONDS, key=key)
+            pause_flow_run(wait_for_input=own_form, timeout=LONGEST_PAUSE, poll_interval=POLL_SECONDS, key=key)
         except ENGINE_ERRORS:
             _wait_for_engine(run)
         except ValidationError:
@@ -133,7 +136,7 @@ def _suspend(gate: Gate, form: type[BaseModel], description: str) -> NoReturn:
         suspended = propose_state_sync(client, state, flow_run_id=run)
     if not suspended.is_paused():
         raise TransientError("the engine does not suspend this run", found=str(suspended), remedy="start it again")
-    _form_of(form, description).save(keyset)
+    _form_of(form, gate.key, description).save(keyset)
     raise Pause(state=suspended)
 
 
@@ -177,7 +180,10 @@ def _inputs_of(client: SyncPrefectClient, run: UUID, key: str) -> Iterator[Mappi
         if (state.state_details.pause_key or "").startswith(key) and keyset:
             inputs = client.filter_flow_run_input(run, key_prefix=keyset["response"], limit=1, exclude_keys=set())
             filled_in = (stored.decoded_value for stored in inputs if stored.key == keyset["response"])
-            yield from (values for values in filled_in if values.get("by") != STAND_IN)
+            for values in filled_in:
+                values.pop(QUESTION, None)  # the engine has compared it
+                if values.get("by") != STAND_IN:
+                    yield values
 
 
 def _pauses_of(client: SyncPrefectClient, run: UUID) -> list[State[Any]]:
@@ -191,5 +197,10 @@ def _next_key(run: UUID, gate: str) -> str:
         return f"{gate}-p{len(_pauses_of(client, run)) + 1}"
 
 
-def _form_of(form: type[BaseModel], description: str) -> Any:
-    return RunInput.subclass_from_base_model_type(form).with_initial_data(description=description)
+def _form_of(form: type[BaseModel], gate: str, description: str) -> Any:
+    """The form of one question. An open page keeps its fields when the next question is asked, so the engine compares the key."""
+    only: Any = Literal[gate]  # pyright: ignore[reportInvalidTypeForm] - from the gate
+    field = only, Field(default=gate, title="Question", description=UNCHANGED)
+    create = cast("Callable[..., type[BaseModel]]", create_model)
+    asked = create(form.__name__, __base__=form, **{QUESTION: field})
+    return RunInput.subclass_from_base_model_type(asked).with_initial_data(description=description)

@@ -120,7 +120,8 @@ def test_questions_pause_the_run_for_a_form_and_the_answers_go_into_a_second_req
         state = at.run()
     assert ending(state) == (StateType.COMPLETED, "Aligned")
     fields = person.forms[0]["properties"]
-    assert [(name, field["title"]) for name, field in fields.items()] == [("answer_1", "Which separator?"), ("by", "Your name")]
+    titles = {"answer_1": "Which separator?", "by": "Your name", "question": "Question"}
+    assert {name: field["title"] for name, field in fields.items()} == titles
     assert "export the rows" in person.forms[0]["description"]
     assert "Which separator?\na semicolon" in at.api.requests[1].prompt
     written = at.written()

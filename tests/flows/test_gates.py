@@ -77,6 +77,16 @@ def test_an_answer_that_cannot_be_followed_names_the_field_and_the_loop_keeps_wa
     assert calls_made(driven.agent) == 1
 
 
+def test_a_form_that_was_opened_for_an_earlier_question_does_not_answer_the_next_one(drive: Drive, engine_url: str) -> None:
+    late = {"decision": "stop", "question": "plan-0-1-of-an-open-page"}
+    with answer_forms(engine_url, "loop", late, {"decision": "approve"}) as person:
+        driven = drive([SOLVED], gates={"ask": True, "plan": True})
+    assert person.statuses == ["REJECT", "ACCEPT"]
+    shown = person.forms[0]["properties"]["question"]["default"]
+    assert f"field 'question'. Failure reason: '{shown}' was expected" in person.problems[0]
+    assert [answer.choice for answer in driven.state.answers] == [Choice.APPROVE]
+
+
 @pytest.mark.slow
 @pytest.mark.feature("E9")
 def test_a_loop_that_waits_for_an_answer_can_be_cancelled_and_gone_on_with(
