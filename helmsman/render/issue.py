@@ -36,13 +36,14 @@ _TITLES: Mapping[str, str] = {
     "limits": "a limit is reached",
     "ladder": "an escalation",
     "judge.rejections": "the judge keeps rejecting the work",
+    "usage_limit.near": "a usage limit is near",
     **{f"{GATE}{kind}": GATES[kind].title for kind in GateKind},
 }
 
 
 def title(escalation: Escalation) -> str:
     """Title of an issue; stable for the same detection."""
-    about = _TITLES.get(escalation.detection, escalation.detection)
+    about = _TITLES.get(escalation.detection, f"it has ended ({escalation.detection})")
     return neutralise(clean(f"Helmsman, loop {escalation.loop[:60]}: {about}"))[:LONGEST_TITLE]
 
 

@@ -42,8 +42,7 @@ def finish(context: LoopContext, state: LoopState) -> LoopState:
             message = error.one_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
             problems.append(f"{problem.format(loop=state.loop, folder=context.folder.root)}: {one_line(message)[:500]}")
     _report(problems)
-    if state.issue is not None:
-        publish_changes(state, context)
+    publish_changes(state, context)
     return state
 
 

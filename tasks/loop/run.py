@@ -66,6 +66,7 @@ from tasks.system.journal import journal_to, listening, publish
 from tasks.system.lock import exclusive_folder
 from tasks.system.paths import helmsman_folder
 from tasks.system.secrets import redact
+from tasks.trackers.thread import publish_from
 
 Stop = Callable[[], bool]
 
@@ -235,6 +236,7 @@ def reopen_if_intended(request: LoopRequest) -> LoopRequest:
 
 def begin_loop(context: LoopContext, state: LoopState) -> LoopState:
     """Check that the loop can run, and store the baseline of a new one. Raises SetupFailed and OperatorError."""
+    publish_from(state)
     if state.ending:
         return state
     require_sandbox(state.config.sandbox)  # before any costs, on every machine that continues the loop

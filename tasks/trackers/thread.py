@@ -42,7 +42,7 @@ _logged_errors: dict[str, str] = {}
 
 
 def publish(before: LoopState | None, after: LoopState, context: LoopContext) -> None:
-    """Update the tracker to a loop's state, and send notifications of changes. `before`: None at a start, without changes.
+    """Update the tracker to a loop's state, and send notifications of changes. `before`: None if unknown, without notifications.
 
     A failed update is made up for by the next one.
     """
@@ -76,6 +76,11 @@ def _tell_tracker(state: LoopState, context: LoopContext) -> None:
                 tracker.comment(link.number, body)
             memory = memory.model_copy(update={"told": {**memory.told, stage: stage}})
             write_memory(context.folder, memory)
+
+
+def publish_from(state: LoopState) -> None:
+    """Set the state that this process starts from, about which people have been notified."""
+    _last_published[state.uid] = state
 
 
 def publish_changes(state: LoopState, context: LoopContext) -> None:
