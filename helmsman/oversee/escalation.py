@@ -66,7 +66,7 @@ def concern_changes(before: LoopState, after: LoopState) -> tuple[Escalation, ..
     near = newly_nearly_used(before.usage, after.usage, after.updated_at)
     notices = ((window.name, ("is near a usage limit", describe_window(window))) for window in near)
     limits = (_make_escalation(after, "usage_limit.near", name, "notice", texts, after.updated_at) for name, texts in notices)
-    return (*new_ones, *over, *limits)
+    return (*over, *new_ones, *limits)
 
 
 def tracker_actions(wanted: Sequence[Escalation], issues_found: Sequence[TrackedIssue]) -> tuple[TrackerAction, ...]:

@@ -103,7 +103,8 @@ def command_lines(gate: Gate) -> Iterator[str]:
 def notification(concern: Escalation, state: LoopState) -> tuple[str, str]:
     """Subject and plain-text body for chat and mail."""
     if concern.over:
-        status = f"has ended as {state.ending.outcome}" if state.ending and state.gate is None else "continues"
+        status = f"has ended as {state.ending.outcome}" if state.ending else "continues"
+        status = "waits for another answer" if state.gate else status
         return title(concern), neutralise(f"Resolved: the loop {clean(concern.loop)} {status}.")
     ways = "helmsman answer" if concern.gate else "helmsman status"
     heading = concern.heading if concern.heading.endswith("?") else f"{concern.heading}."

@@ -155,9 +155,7 @@ def _apply_answer(context: LoopContext, state: LoopState, answer: Answer) -> Loo
     if after.ending is None:
         ensure_worktree(context.repository, context.worktree, after.branch, after.head, after.base_commit)
     publish(GateAnswered(answer=answer))
-    after = replace_state(context.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
-    publish_changes(after, context)
-    return after
+    return replace_state(context.repository, state, after, f"answer: {answer.gate}: {answer.choice} ({answer.via})")
 
 
 def _moved_error(state: LoopState, head: str) -> OperatorError:

@@ -202,6 +202,13 @@ def test_a_notification_is_plain_text_without_mentions() -> None:
     assert "<!channel" not in body
 
 
+def test_a_notification_of_an_answer_does_not_say_that_a_loop_with_another_question_continues() -> None:
+    asking, handed_over = state(gate=gate(GateKind.MILESTONE)), state(gate=gate(GateKind.HANDED_OVER))
+    answered, asked = (notification(change, handed_over)[1] for change in concern_changes(asking, handed_over))
+    assert answered == "Resolved: the loop mend-it waits for another answer."
+    assert asked.startswith("The loop mend-it asks: Handed over to you.")
+
+
 # --- how it reads ---------------------------------------------------------------------------------------------------
 
 LOADED = re.compile(r"(?<![\w`])@\w|\B#\d|<!--|</?[a-z]|\bGH-\d|!\d", re.IGNORECASE)
