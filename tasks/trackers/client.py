@@ -99,7 +99,7 @@ class Api:
         for attempt in range(1, TRIES + 1):
             seconds = max(0.01, min(TIMEOUT, self._until - time.monotonic()))
             try:
-                response = self._client.request(method, path, timeout=httpx.Timeout(seconds, connect=seconds / 2), **payload)
+                response = self._send(method, path, seconds, payload)
             except (httpx.InvalidURL, httpx.UnsupportedProtocol, httpx.LocalProtocolError) as failed:
                 raise _unusable(failed) from failed
             except httpx.HTTPError as failed:
@@ -127,6 +127,17 @@ class Api:
                 raise error
             time.sleep(pause)
         raise AssertionError("the last try returns or raises")
+
+    def _send(self, method: str, path: str, seconds: float, payload: Mapping[str, Any]) -> httpx.Response:
+        """The complete response. httpx limits the wait for each part only, and a body may come byte by byte."""
+        until, body = time.monotonic() + seconds, bytearray()
+        timeout = httpx.Timeout(seconds, connect=seconds / 2)
+        with self._client.stream(method, path, timeout=timeout, **payload) as response:
+            for part in response.iter_raw():
+                body += part
+                if time.monotonic() > until:
+                    raise httpx.ReadTimeout("the response is too slow")
+        return httpx.Response(response.status_code, headers=response.headers, content=bytes(body))
 
 
 def unknown_format(found: str) -> TransientError:

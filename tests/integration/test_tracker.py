@@ -1,6 +1,8 @@
 """Gitea and GitHub clients against servers that validate each request by the public API description."""
 
+import time
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
@@ -8,7 +10,9 @@ from pydantic import SecretStr
 
 from blocks.tracker import Tracker
 from helmsman.errors import HelmsmanError, OperatorError, TransientError
+from tasks.loopback import LoopbackServer, serving
 from tasks.trackers.client import TOKEN as VARIABLE
+from tasks.trackers.client import Api
 from tasks.trackers.forges import IssueTracker, open_tracker
 from tests.fakes.tracker_api import BOT, START, TOKEN, Fault, TrackerApi
 from tests.integration import trackers
@@ -150,3 +154,25 @@ def test_the_block_gives_the_token_and_does_not_show_it() -> None:
     block = Tracker(token=SecretStr("hidden-token"))
     assert block.environment() == {VARIABLE: "hidden-token"}
     assert "hidden" not in repr(block) + str(block)
+
+
+class Dripping(BaseHTTPRequestHandler):
+    """Sends a valid response in parts, none of which lets the client wait for long."""
+
+    def do_GET(self) -> None:
+        parts = (b"[", *[b" "] * 30, b"]")
+        self.send_response_only(200)
+        self.send_header("content-length", str(len(parts)))
+        self.end_headers()
+        for part in parts:
+            self.wfile.write(part)
+            time.sleep(0.1)
+
+
+def test_a_response_that_comes_byte_by_byte_ends_with_the_time_for_all_calls() -> None:
+    with (
+        serving(LoopbackServer(("127.0.0.1", 0), Dripping), "dripping") as server,
+        Api(f"http://127.0.0.1:{server.server_address[1]}", {}, patience=1) as api,
+        pytest.raises(TransientError, match="slow"),
+    ):
+        api.call("GET", "/")
