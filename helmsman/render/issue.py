@@ -13,7 +13,7 @@ from helmsman.oversee.comment_commands import may_set_limits
 from helmsman.oversee.escalation import OVER, open_concerns
 from helmsman.oversee.gates import ACCEPTED_BY_PERSON
 from helmsman.parsers.issues import COMMAND, format_mark, read_mark
-from helmsman.plain import clean
+from helmsman.plain import clean, one_line
 from helmsman.records.decision import Outcome
 from helmsman.records.gates import GATE, GATES, Answer, Gate, GateKind
 from helmsman.records.state import LoopState
@@ -108,7 +108,7 @@ def notification(concern: Escalation, state: LoopState) -> tuple[str, str]:
         return title(concern), neutralise(f"Resolved: the loop {clean(concern.loop)} {status}.")
     ways = "helmsman answer" if concern.gate else "helmsman status"
     heading = concern.heading if concern.heading.endswith("?") else f"{concern.heading}."
-    text = f"The loop {clean(concern.loop)} {heading} {clean(concern.why)[:1000]}\n\n{ways} {clean(concern.loop)}"
+    text = f"The loop {clean(concern.loop)} {heading} {one_line(concern.why)[:1000]}\n\n{ways} {clean(concern.loop)}"
     return title(concern), neutralise(text)
 
 

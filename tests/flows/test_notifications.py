@@ -64,7 +64,7 @@ def test_an_end_by_an_error_is_notified_with_the_error(drive: Drive, webhook: We
     [told] = webhook.received
     assert told["subject"] == "Helmsman, loop loop: it has ended (error.operator)"
     assert "has ended as failed (error.operator)" in told["body"]
-    assert "no such mirror" in told["body"]
+    assert "exit 3 expected: every command" in told["body"]
 
 
 def test_the_tracker_s_token_comes_from_the_block_that_is_named(engine_url: str) -> None:
