@@ -222,7 +222,11 @@ def _read_counts(runner: Runner, number: int, lines: list[str], above: list[str]
     passed = total(tally, runner.passed)
     if not runner.passed:
         match = re.fullmatch(runner.ends, lines[number])
-        ran = int(match["ran"]) if match and "ran" in match.groupdict() else total(tally, runner.ran)
+        ran = total(tally, runner.ran)
+        if match and "ran" in match.groupdict():
+            ran = int(match["ran"])
+            twice = len(found_names) - len(set(found_names))  # a test and its tear-down
+            of_tests, failed = of_tests - twice, failed - twice
         not_run = sum(1 for _ in matching(runner.not_run, above)) if runner.not_run else 0
         passed = ran - not_run - of_tests - skipped
     failing = list[str]()

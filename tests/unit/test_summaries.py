@@ -201,6 +201,15 @@ def test_go_names_the_files_of_a_package_that_does_not_compile_if_all_errors_are
     )
 
 
+def test_a_test_that_fails_with_its_tear_down_counts_once() -> None:
+    twice = "\n".join(
+        f"{'=' * 70}\n{kind}: test_a (t.T.test_a)\n{'-' * 70}\nTraceback (most recent call last):" for kind in ("FAIL", "ERROR")
+    )
+    assert read_summary(f"{twice}\n\n{'-' * 70}\nRan 2 tests in 0.001s\n\nFAILED (failures=1, errors=1)\n") == counts(
+        1, 1, 0, "test_a (t.T.test_a)"
+    )
+
+
 def test_go_output_with_a_missing_middle_counts_only_a_part() -> None:
     whole = recording("go_passing_verbose")
     cut = "\n".join(line for line in whole.splitlines() if not line.startswith("--- PASS: TestAdd"))
