@@ -121,16 +121,25 @@ def find_moved(cases: Iterable[str], sources: Sequence[Source], removed: Collect
 
     def has_moved(case: str) -> bool:
         files = [source for source in sources if _is_in(case, source.path)]
-        has_test = any(_is_case_of(test.bare_name, case) for source in files for test in source.tests)
+        has_test = any(_is_in(case, source.path, test) for source in files for test in source.tests)
         return any(_is_in(case, path) for path in removed) or (bool(files) and not has_test)
 
     return frozenset(filter(has_moved, cases))
 
 
-def _is_in(case: str, path: str) -> bool:
-    """Whether a case is named by the path of its file, or by its module."""
+def _is_in(case: str, path: str, test: Test | None = None) -> bool:
+    """Whether a case is named by the path of its file, or by its module: one of a test's, if one is given.
+
+    Names in Python tell the class of a test, too.
+    """
     module = path.rpartition(".")[0].replace("/", ".")
-    return re.search(rf"(?<![\w./-])(?:{re.escape(path)}|{re.escape(module)})(?![\w-])", case) is not None
+    match = re.search(rf"(?<![\w./-])(?:{re.escape(path)}|{re.escape(module)})(?![\w-])", case)
+    if match is None and path.endswith(".py"):  # as unittest names it: the module as found from the folder where it started
+        match = re.search(rf"(?<=\(){re.escape(module.rpartition('.')[2])}(?=\.)", case)
+    if match is None or test is None or not path.endswith(".py"):
+        return match is not None and (test is None or _is_case_of(test.bare_name, case))
+    own = re.split(r"[\[)]", case[match.end() :])[0].replace("::", ".").strip(". ")
+    return own == test.name or (own == test.name.rpartition(".")[0] and case.startswith(f"{test.bare_name} ("))
 
 
 def what_stays_green(
@@ -178,7 +187,8 @@ def _state_of_group(key: str, group: list[str], head: CheckResult, altered: Chec
     run = run_cases(altered, altered.name)
     is_complete = altered.passed or (run.ended and _executed(altered) >= _executed(head) > 0)
     if group == [key]:
-        if key in run.failing:
+        subtests = (f"{key} (", f"{key} [") if key.endswith(")") else ()  # as unittest names them
+        if key in run.failing or any(name.startswith(subtests) for name in run.failing):
             return Seen()
         ran = key in run.passing or (run.ended and key in altered.ran)
         return Seen((key,)) if ran or is_complete else Seen(unseen=(key,))

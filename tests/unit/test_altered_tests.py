@@ -137,6 +137,11 @@ def test_a_case_that_the_output_names_stays_green_although_the_run_ended_early()
     assert seen(["a", "b"], result(9), result(1, "c", ran=("a",))) == Seen(("a",), ("b",))
 
 
+def test_a_test_fails_if_its_subtests_do() -> None:
+    assert seen(["test_a (t.T.test_a)"], result(1), result(0, "test_a (t.T.test_a) (n=1)", failed=1), {"test_a": None}) == Seen()
+    assert seen(["test_a (t.T.test_a)"], result(1), result(0, "test_a (t.T.test_a) [x]", failed=1), {"test_a": None}) == Seen()
+
+
 def test_nothing_is_known_of_a_moved_test_unless_its_name_is_seen() -> None:
     def stays(altered: CheckResult) -> Seen:
         proofs = [Case(name="tests/test_t.py::a", check="check", outcome="FAIL_TO_PASS", consequence="proves", why="")]
@@ -152,6 +157,18 @@ def test_a_test_was_moved_if_its_file_lacks_it_or_is_removed() -> None:
     there = {"tests/test_t.py::test_a[1]", "tests.test_t::test_a", "suite > test_b", "old/tests/test_t.py::test_b"}
     moved = {"tests/test_t.py::test_b", "test_b (tests.test_t.T.test_b)", "tests/old.py::test_a", "tests.old.T::test_a"}
     assert find_moved([*there, *moved], sources, ["tests/old.py"]) == moved
+
+
+def test_a_python_test_was_moved_if_its_class_lacks_it() -> None:
+    sources = [Source("tests/test_t.py", "class New:\n    def test_a(self):\n        assert f() == 1\n")]
+    there = {
+        "tests/test_t.py::New::test_a[1]",
+        "tests.test_t.New::test_a",
+        "test_a (test_t.New.test_a) (n=1)",
+        "test_a (tests.test_t.New)",
+    }
+    moved = {"tests/test_t.py::T::test_a", "tests.test_t.T::test_a", "tests/test_t.py::test_a", "test_a (test_t.T.test_a) [x]"}
+    assert find_moved([*there, *moved], sources, []) == moved
 
 
 def test_nothing_is_known_of_cases_after_a_broken_build_or_without_a_summary() -> None:
