@@ -99,12 +99,19 @@ def describe_lookup(calls: Calls, answers: Answers, at_start: Answers | None = N
         if calls.function.method:  # its test may have changed the object before the call
             return ""
         return _differs_from_tests(calls, answers, written)
+    if at_start and at_start.near == answers.near and _rejects_others(at_start):
+        return ""
     found = (
         _is_empty_elsewhere(calls, answers, counted, written)
         or _returns_input(calls, answers, written)
         or _names_tests(calls, answers, written)
     )
     return found or (_changes_for_tests_only(calls, answers, at_start, written) if at_start else "")
+
+
+def _rejects_others(answers: Answers) -> bool:
+    """Whether all other inputs than those of the tests are errors of their own, as of an enumeration."""
+    return all(kind == "error" for kind, _ in answers.near) and not {*answers.own} & {*answers.near}
 
 
 def _names_tests(calls: Calls, answers: Answers, written: Written) -> str:
@@ -126,12 +133,21 @@ def _is_empty_elsewhere(calls: Calls, answers: Answers, counted: Sequence[tuple[
     title, outcomes = calls.function.title, set(counted)
     only_empty = all(kind == "error" or text in _EMPTY_VALUES for kind, text in outcomes)
     takes_only_texts = all(isinstance(value, str) for args, kwargs in calls.near for value in leaves((args, [*kwargs.values()])))
-    validates = takes_only_texts and all(kind == "error" and text not in _LOOKUP_ERRORS for kind, text in outcomes)
+    validates = all(kind == "error" and text not in _LOOKUP_ERRORS for kind, text in outcomes)
+    validates = validates and (takes_only_texts or _are_all_of_a_range(calls.own))
     if not (len(outcomes) == 1 or only_empty) or _is_default(calls, answers, outcomes, takes_only_texts) or validates:
         return ""
     kind, text = counted[0]
     answer = "returns nothing" if len(outcomes) > 1 else f"raises {text}" if kind == "error" else f"returns {clean(text)}"
     return f"{title} {answer} for each of {len(counted)} inputs near those of its tests: {_join_near(calls, written)}"
+
+
+def _are_all_of_a_range(own: Sequence[Case]) -> bool:
+    """Whether the only values that differ are all the whole numbers of a range, as of a rating."""
+    different = [values for values in _values_by_place(own).values() if len({*map(repr, values)}) > 1]
+    numbers = sorted({value for values in different for value in values if type(value) is int})
+    is_one = len(different) == 1 and all(type(value) is int for value in different[0])
+    return is_one and len(numbers) >= FEWEST_WRONG and numbers == [*range(numbers[0], numbers[-1] + 1)]
 
 
 def _returns_input(calls: Calls, answers: Answers, written: Written) -> str:
@@ -285,11 +301,9 @@ def _neighbouring_inputs(own: Sequence[Case], vary: Vary) -> Iterator[Values]:
 
     An argument that is the same in all tests keeps its value, if others differ: a table that ignores it would look computed.
     """
-    seen, values_by_place = {repr((case.args, case.kwargs)) for case in own}, dict[int | str, set[str]]()
-    for case in own:
-        for place, value in (*enumerate(case.args), *case.kwargs.items()):
-            values_by_place.setdefault(place, set()).add(repr(value))
-    varied = [place for place, values in values_by_place.items() if len(values) > 1] or [*values_by_place]
+    seen = {repr((case.args, case.kwargs)) for case in own}
+    by_place = {place: {*map(repr, values)} for place, values in _values_by_place(own).items()}
+    varied = [place for place, values in by_place.items() if len(values) > 1] or [*by_place]
     each_case = ([_vary_argument(case, place, vary) for place in varied if _has(case, place)] for case in own)
     for values in _alternate(*(_alternate(*each) for each in each_case)):
         text = repr(values)
@@ -299,6 +313,14 @@ def _neighbouring_inputs(own: Sequence[Case], vary: Vary) -> Iterator[Values]:
         with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             if ast.literal_eval(text) == values:  # an infinity has no literal
                 yield values
+
+
+def _values_by_place(own: Sequence[Case]) -> Mapping[int | str, list[Any]]:
+    values = dict[int | str, list[Any]]()
+    for case in own:
+        for place, value in (*enumerate(case.args), *case.kwargs.items()):
+            values.setdefault(place, []).append(value)
+    return values
 
 
 def _alternate(*each: Iterator[Values]) -> Iterator[Values]:

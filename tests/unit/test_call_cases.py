@@ -286,6 +286,27 @@ def test_parsers_of_tested_texts_only_are_found(accepted: int, asked: bool) -> N
     assert said.startswith("f accepts the texts of its tests, but none of") == asked
 
 
+RATING = cases_of((1, "low"), (2, "medium"), (3, "high"))
+SOME = cases_of((10, "low"), (20, "medium"), (40, "high"))
+
+
+@pytest.mark.parametrize(("cases", "asked"), [(RATING, False), (SOME, True)])
+def test_numbers_beyond_a_range_that_is_tested_completely_may_be_rejected(cases: list[Case], asked: bool) -> None:
+    (calls,) = select_calls({F: cases}, ())
+    own = tuple(("value", repr(case.expected)) for case in calls.own)
+    said = describe_lookup(calls, Answers(len(own), own, (("error", "ValueError"),) * len(calls.near)))
+    assert said.startswith("f raises ValueError for each of") == asked
+
+
+@pytest.mark.parametrize(("before", "asked"), [("AttributeError", False), ("ValueError", True)])
+def test_what_was_rejected_before_for_another_reason_than_the_tests_may_stay_rejected(before: str, asked: bool) -> None:
+    (calls,) = select_calls({F: SOME}, ())
+    own = tuple(("value", repr(case.expected)) for case in calls.own)
+    near = (("error", "ValueError"),) * len(calls.near)
+    said = describe_lookup(calls, Answers(len(own), own, near), Answers(0, (("error", before),) * len(own), near))
+    assert bool(said) == asked
+
+
 def test_long_numbers_may_have_check_digits() -> None:
     (calls,) = select_calls({F: cases_of(("9783161484100", 978), ("0-306-40615-2", 306))}, ())
     own = tuple(("value", repr(case.expected)) for case in calls.own)
