@@ -11,6 +11,10 @@ if TYPE_CHECKING:
 _MAKERS = frozenset({"call", "call_expression", "new_expression"})
 _FIXTURE = re.compile(r"@(?:pytest\.)?fixture\b")
 _SET_UPS = frozenset({"setUp", "setup", "setup_method", "asyncSetUp"})
+_BEFORE_OR_AFTER = re.compile(r"(?i)(?:async_?)?(?:set_?up|(?P<after>tear_?down))")
+_KEEPS = re.compile(r"(?:self|cls)\.\w+(?:: [^=]+)? = |(?:await )?super\(\)|pass\b")
+_ENDS = re.compile(r"(?:await )?(?:self|cls)\.")
+_DOCSTRING = re.compile(r"[rR]?[\"']")
 
 
 class Made(NamedTuple):
@@ -57,12 +61,13 @@ def _returned_by_fixture(name: "Node") -> "Node | None":
     if file is None or parameters is None or text_of(name) not in map(text_of, parameters.named_children):
         return None
     fixtures = [
-        function
+        body
         for decorated in file.named_children
         if decorated.type == "decorated_definition" and _FIXTURE.match(text_of(decorated))
         if (function := decorated.child_by_field_name("definition")) and _field(function, "name") == text_of(name)
+        if (body := function.child_by_field_name("body")) and len(_statements(body)) == 1  # it does nothing else
     ]
-    returned = [one for function in fixtures for one in descendants(function, "return_statement", "yield") if one.named_children]
+    returned = [one for body in fixtures for one in descendants(body, "return_statement", "yield") if one.named_children]
     return returned[0].named_children[0] if len(returned) == 1 else None
 
 
@@ -77,6 +82,23 @@ def _assigned_before_each(name: "Node") -> "Node | None":
                         return assigned.child_by_field_name("right")
         around = around.parent
     return None
+
+
+def is_prepared(test: "Node") -> bool:
+    """Whether the set-up or tear-down of a Python test does more than to make objects: it may reset state, or write files."""
+    scopes = [_enclosing(test, "class_definition"), _enclosing(test, "module")]
+    blocks = [scope.child_by_field_name("body") or scope for scope in scopes if scope]
+    parts = [part.child_by_field_name("definition") or part for block in blocks for part in block.named_children]
+    for function in (part for part in parts if part.type == "function_definition"):
+        match, body = _BEFORE_OR_AFTER.match(_field(function, "name")), function.child_by_field_name("body")
+        texts = [text_of(statement) for statement in _statements(body)] if match and body else []
+        if match and not all(_KEEPS.match(text) or (match["after"] and _ENDS.match(text)) for text in texts):
+            return True
+    return False
+
+
+def _statements(body: "Node") -> list["Node"]:
+    return [one for one in parts_of(body) if not _DOCSTRING.match(text_of(one))]
 
 
 def _enclosing(node: "Node", kind: str) -> "Node | None":

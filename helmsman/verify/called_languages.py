@@ -9,6 +9,7 @@ from posixpath import basename, dirname, join, normpath
 from typing import TYPE_CHECKING, Any, cast
 
 from helmsman.parsers.literals import Env, Word, text_of
+from helmsman.parsers.made_objects import is_prepared
 from helmsman.verify.call_cases import (
     ANY,
     Calls,
@@ -77,7 +78,7 @@ def is_python_source(path: str) -> bool:
 
 
 def _is_unconditional(call: "Node", env: Env) -> bool:
-    """Whether a test makes the call in every run, and all parameters are known, so that none is a fixture."""
+    """Whether a test makes the call in every run, needs no set-up, and all parameters are known, so that none is a fixture."""
     node = call.parent
     while node is not None and node.type in _UNCONDITIONAL:
         items = [item for item in node.named_children[0].named_children if node.type == "with_statement"]
@@ -88,7 +89,7 @@ def _is_unconditional(call: "Node", env: Env) -> bool:
         return False
     params = node.child_by_field_name("parameters")
     names = {name[0] for param in (params.named_children if params else ()) if (name := re.match(r"\w+", text_of(param)))}
-    return names - {"self", "cls"} <= env.keys()
+    return names - {"self", "cls"} <= env.keys() and not is_prepared(node)
 
 
 def _python_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
@@ -135,7 +136,7 @@ PYTHON = Language(
     cases=_python_cases,
     interpreter=_python_interpreter,
     program=_python_program,
-    prepares=re.compile("autouse"),
+    prepares=re.compile("autouse|usefixtures"),
     possible=_is_unconditional,
     compared_only=True,
     consumers=frozenset({"list", "asyncio.run", "await"}),

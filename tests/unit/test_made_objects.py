@@ -37,6 +37,30 @@ def test_python_cases_may_call_a_method_of_a_new_object(body: str, found: list[C
 
 
 @pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ("def setUp(self):\n        self.adder: Adder = Adder(1)", ONE),
+        ('def setUp(self):\n        """Make it."""\n        super().setUp()\n        self.adder = Adder(1)', ONE),
+        ("def setUp(self):\n        self.adder = Adder(1)\n\n    def tearDown(self):\n        self.adder.close()", ONE),
+        ("def setUp(self):\n        self.adder = Adder(1)\n        self.adder.open()", []),
+        ("def setUp(self):\n        Adder.number = 0\n        self.adder = Adder(1)", []),
+        ("def setUp(self):\n        self.adder = Adder(1)\n\n    def tearDown(self):\n        Adder.clear()", []),
+        ("@classmethod\n    def setUpClass(cls):\n        write()\n\n    def setUp(self):\n        self.adder = Adder(1)", []),
+    ],
+)
+def test_nothing_is_called_that_a_set_up_prepares_otherwise(more: str, found: list[Case]) -> None:
+    text = (
+        f"{HEAD}class T(unittest.TestCase):\n    {more}\n\n    def test(self):\n        self.assertEqual(self.adder.add(2), 3)\n"
+    )
+    assert extract_cases(PYTHON, "test_calc.py", text) == found
+
+
+def test_nothing_is_called_on_what_a_fixture_prepares_otherwise() -> None:
+    fixture = FIXTURE.replace("    return", "    clear()\n    return")
+    assert extract_cases(PYTHON, "test_calc.py", f"{HEAD}{fixture}def test(adder):\n    assert adder.add(2) == 3") == []
+
+
+@pytest.mark.parametrize(
     ("body", "number"),
     [
         ("test('it', () => { expect(new Adder(1).add(2)).toBe(3); });", 1),
