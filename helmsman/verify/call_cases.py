@@ -48,9 +48,10 @@ class Function(NamedTuple):
     """A function that tests call, as they import it, or a method or attribute of an object that it makes."""
 
     module: str  # its name, or its path if the language imports files
-    name: str  # empty if the module itself is called
+    name: str  # empty if the module itself is called, `C.m` for a method of a class
     method: str = ""
     made_with: int = 0  # number of the first arguments, which make the object
+    made_by_name: tuple[str, ...] = ()  # names of further ones
 
     @property
     def title(self) -> str:
@@ -129,7 +130,7 @@ class Language(NamedTuple):
     compared_only: bool = False  # whether to skip calls whose result is not compared with a literal
     consumers: frozenset[str] = frozenset()  # what a test sees the result of a generator or a coroutine through
     written: Callable[[Any], str] = repr  # formats a value as a literal
-    further: tuple[str, ...] = ()  # files to read along with the tests
+    further: tuple[str, ...] = ()  # names of files to read along with the tests
 
 
 _TRUTHS = {"true": Truth.TRUE, "false": Truth.FALSE}  # by the capture of the asserted expression
@@ -178,7 +179,9 @@ def _read_call(resolve: Resolve, node: "Node") -> _Call | None:
     if text_of(called) in _CONVERSIONS and len(arguments) == 1:
         (owner, *arguments), method = arguments, _CONVERSIONS[text_of(called)]
     if (made := made_object(owner)) and (maker := resolve(made.maker)):
-        function = maker._replace(method=method, made_with=len(made.arguments))
+        named = [one for one in made.arguments if one.type == "keyword_argument"]
+        by_name = tuple(text_of(one.named_children[0]) for one in named)
+        function = maker._replace(method=method, made_with=len(made.arguments) - len(named), made_by_name=by_name)
         return _Call(function, node, [*made.arguments, *arguments], made.receiver)
     function = resolve(text_of(called)) if given else None
     return _Call(function, node, arguments) if function else None

@@ -42,10 +42,14 @@ def _resolve_imports(found: Found, file: Callable[[str], str], dot: str) -> Reso
 
     def resolve(path: str) -> Function | None:
         head, _, name = path.rpartition(".")
-        module = names.get(head)
-        if path in names or module is None or (module.name and not dot):
+        owner = names.get(head) or (resolve(head) if "." in head else None)
+        if path in names or owner is None:
             return names.get(path)
-        return Function(f"{module.module}{dot}{module.name}" if module.name else module.module, name)
+        if owner.name[:1].isupper():  # a class
+            return owner._replace(name=f"{owner.name}.{name}")
+        if owner.name and not dot:
+            return None
+        return Function(f"{owner.module}{dot}{owner.name}" if owner.name else owner.module, name)
 
     return resolve
 
@@ -94,7 +98,13 @@ def _is_unconditional(call: "Node", env: Env) -> bool:
 
 def _python_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[Case]:
     names, files = _names_in(PYTHON, sources), {f"/{path}" for path in paths}
-    cases = [case for path, text in tests.items() for case in extract_cases(PYTHON, path, text) if case.function.name in names]
+    shared = {dirname(path): text for path, text in tests.items() if basename(path) == "conftest.py"}
+    texts = {
+        path: "\n".join([text, *(one for folder, one in shared.items() if not folder or path.startswith(f"{folder}/"))])
+        for path, text in tests.items()
+    }
+    found = [case for path, text in texts.items() for case in extract_cases(PYTHON, path, text)]
+    cases = [case for case in found if case.function.name.partition(".")[0] in names]
     modules = {case.function.module: f"/{case.function.module.replace('.', '/')}" for case in cases}
     ends = {module: (f"{path}.py", f"{path}/__init__.py") for module, path in modules.items()}
     existing = {module for module, end in ends.items() if any(file.endswith(end) for file in files)}
@@ -140,6 +150,7 @@ PYTHON = Language(
     possible=_is_unconditional,
     compared_only=True,
     consumers=frozenset({"list", "asyncio.run", "await"}),
+    further=("conftest.py",),
 )
 
 # --- JavaScript -----------------------------------------------------------------------------------------------------
@@ -305,14 +316,14 @@ def _go_program(batch: Sequence[Calls], tests: Texts, mark: str) -> Program:
 def _go_questions(batch: Sequence[Calls], mark: str) -> str:
     lines: list[str] = []
     for calls in batch:
+        function = calls.function
         own = (
             f"{{{_go_expression([*case.args])}, {_go_expression(None if case.expected is ANY else case.expected)}, "
             f"{json.dumps(case.expected is ANY)}}}, "
             for case in calls.own
         )
         near = (f"{_go_expression([*args])}, " for args, _ in calls.near)
-        method, made_with = calls.function[2:]
-        lines.append(f'\t{{[]own{{{"".join(own)}}}, []list{{{"".join(near)}}}, "{method}", {made_with}}},\n')
+        lines.append(f'\t{{[]own{{{"".join(own)}}}, []list{{{"".join(near)}}}, "{function.method}", {function.made_with}}},\n')
     return _load_program("go_calls.go.txt").replace("// QUESTIONS\n", "".join(lines)).replace('"MARK"', json.dumps(mark))
 
 

@@ -74,21 +74,31 @@ function isRight([kind, value], expected) {
   }
 }
 
+// Returns the function, which may be a method of a class, and its holder.
+function find(loaded, name) {
+  if (!name) return [undefined, loaded.default];
+  for (const start of [loaded, loaded.default]) {
+    let [holder, found] = [undefined, start];
+    for (const part of name.split(".")) [holder, found] = [found, found?.[part]];
+    if (typeof found === "function") return [holder, found];
+  }
+  throw new TypeError(name);
+}
+
 const isClass = (maker) => /^class\b/.test(maker) || Object.getOwnPropertyNames(maker.prototype ?? {}).length > 1;
 
 // Makes a new object with the first arguments and calls the method, or reads the attribute.
-const methodOf = (maker, method, madeWith) => (...args) => {
-  const made = args.slice(0, madeWith);
-  const holder = isClass(maker) ? new maker(...made) : maker(...made);
+const methodOf = (owner, maker, method, madeWith) => (...args) => {
+  const given = args.slice(0, madeWith);
+  const holder = isClass(maker) ? new maker(...given) : apply(maker, owner, given);
   return typeof holder[method] === "function" ? apply(holder[method], holder, args.slice(madeWith)) : holder[method];
 };
 
 async function answers({ module, name, method, made_with, own, near }) {
   try {
     const loaded = await import(pathToFileURL(module).href);
-    const holder = name && [loaded, loaded.default].find((one) => typeof one?.[name] === "function");
-    const found = name ? holder[name] : loaded.default;
-    const made = method ? methodOf(found, method, made_with) : found;
+    const [holder, found] = find(loaded, name);
+    const made = method ? methodOf(holder, found, method, made_with) : found;
     const given = own.map(([args, expected]) => [call(holder, made, args), expected]);
     const right = given.filter(([outcome, expected]) => isRight(outcome, expected)).length;
     return [right, given.map(([outcome]) => describe(outcome)), near.map((args) => describe(call(holder, made, args)))];

@@ -109,8 +109,9 @@ def _clauses_for(
 ) -> Iterator[str]:
     sources = _texts(work, tree, [path for path in changed if language.is_source(path) and not _may_test(path)])
     paths = [blob.path for blob in tree]
-    candidates = [path for path in paths if path.endswith(language.tests) and _may_test(path)] if sources else []
-    tests = _texts(work, tree, [*language.further, *candidates])
+    candidates = [path for path in paths if path.endswith(language.tests) and _may_test(path)]
+    further = [path for path in paths if basename(path) in language.further]
+    tests = _texts(work, tree, [*further, *candidates] if sources else [])
     placed = [literal for path, text in sources.items() for literal in literals_by_line(language, path, text)]
     cases = group_by_function(language.cases(tests, sources, frozenset(paths)))
     new = new_values(language, read_diff(work.repository.common, work.base, work.commit)) if cases else []

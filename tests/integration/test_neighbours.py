@@ -282,6 +282,24 @@ def test_attributes_with_hard_coded_answers_are_found_in_javascript(work: LoopWo
 
 
 @pytest.mark.needs("node")
+@pytest.mark.parametrize(
+    ("source", "called", "title"),
+    [
+        (
+            f"exports.Sky = class {{ static #table = {TABLE}; static stars(n) {{ return this.#table[n]; }} }};",
+            "Sky.stars(n)",
+            "Sky.stars",
+        ),
+        (f"exports.sky = () => ({{ stars: (n) => ({TABLE})[n] }});", "sky().stars(n)", "sky.stars"),
+    ],
+)
+def test_methods_of_classes_and_of_what_functions_make_are_called(work: LoopWork, source: str, called: str, title: str) -> None:
+    spec = SPEC.replace("{ stars }", "{ Sky, sky }").replace("stars(n)", called)
+    (said,) = found_in(work, {"lib/stars.js": f"{source}\n", "test/stars.test.js": spec})
+    assert said.startswith(f"{title} returns undefined for each of ")
+
+
+@pytest.mark.needs("node")
 def test_texts_that_come_back_unchanged_are_found_in_javascript(work: LoopWork) -> None:
     spec = SPEC.replace("[[1, '*'], [3, '***'], [4, '****']]", "[['ab', '**'], ['abc', '***'], ['d', '*']]")
     source = "exports.stars = (n) => ({ ab: '**', abc: '***', d: '*' })[n] ?? n;\n"

@@ -11,6 +11,7 @@ HEAD = "import pytest, unittest\nfrom calc import Adder\n\n\n"
 FIXTURE = "@pytest.fixture\ndef adder():\n    return Adder(1)\n\n\n"
 SET_UP = "class T(unittest.TestCase):\n    def setUp(self):\n        self.adder = Adder(1)\n\n"
 ADD = Function("calc", "Adder", "add", 1)
+BY_NAME = ADD._replace(made_with=0, made_by_name=("start",))
 ONE = [Case(ADD, (1, 2), {}, 3)]
 
 
@@ -27,6 +28,7 @@ ONE = [Case(ADD, (1, 2), {}, 3)]
             "@pytest.mark.parametrize('n, m', [(1, 3)])\ndef test(n, m):\n    assert Adder(n).add(2, by=0) == m",
             [Case(ADD, (1, 2), {"by": 0}, 3)],
         ),
+        ("def test():\n    assert Adder(start=1).add(by=2) == 3", [Case(BY_NAME, (), {"start": 1, "by": 2}, 3)]),
         ("def test():\n    adder = Adder(1)\n    adder.start = 5\n    assert adder.add(2) == 7", []),
         ("def test():\n    adder = Adder(open('it'))\n    assert adder.add(2) == 3", []),
         ("def test(adder):\n    assert adder.add(2) == 3", []),
@@ -34,6 +36,18 @@ ONE = [Case(ADD, (1, 2), {}, 3)]
 )
 def test_python_cases_may_call_a_method_of_a_new_object(body: str, found: list[Case]) -> None:
     assert extract_cases(PYTHON, "test_calc.py", HEAD + body) == found
+
+
+def test_python_cases_may_call_a_method_of_a_class_or_of_what_it_makes() -> None:
+    body = "def test():\n    assert Adder.sum(1, 2) == 3\n    assert Adder.of(1).add(2) == 3"
+    by_class = [Case(Function("calc", "Adder.sum"), (1, 2), {}, 3), Case(Function("calc", "Adder.of", "add", 1), (1, 2), {}, 3)]
+    assert extract_cases(PYTHON, "test_calc.py", HEAD + body) == by_class
+
+
+def test_python_objects_may_come_from_the_fixtures_of_a_conftest_above() -> None:
+    source, test = "class Adder:\n    pass\n", "def test(adder):\n    assert adder.add(2) == 3\n"
+    tests = {"tests/conftest.py": f"{HEAD}{FIXTURE}", "tests/unit/test_a.py": test, "other/test_b.py": test}
+    assert PYTHON.cases(tests, {"calc.py": source}, ["calc.py"]) == ONE
 
 
 @pytest.mark.parametrize(
