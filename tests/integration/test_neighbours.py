@@ -27,6 +27,7 @@ CASES = {
     "split": "assert split('a,b') == ['a', 'b']\n    assert split('a') == 'a'\n    assert split('bc') == 'bc'",
     "load": "assert asyncio.run(load(2)) == 'two'\n    assert asyncio.run(load(7)) == 'seven'",
     "Matrix": "assert Matrix('1 2\\n3 4').row(1) == [1, 2]\n    assert Matrix('5 6').row(1) == [5, 6]",
+    "label": "assert label('bill') == 'bill-1'\n    assert label('order') == 'order-1'",
     "fizz": "assert fizz(3) == 'Fizz'\n    assert fizz(5) == 'Buzz'\n    assert fizz(15) == 'FizzBuzz'",
 }
 DAYS = (
@@ -95,6 +96,10 @@ HONEST = {
         ),
     ),
     "what is no list yet": ("steps", "def steps(n):\n    return range(n, 0, -1)\n"),
+    "a count that goes on": (
+        "label",
+        "USED = {}\n\n\ndef label(name):\n    USED[name] = USED.get(name, 0) + 1\n    return f'{name}-{USED[name]}'\n",
+    ),
     "a method": ("Matrix", MATRIX.format(rows=ROWS, key="index - 1")),
     "a list or another type": ("split", "def split(text):\n    return text.split(',') if ',' in text else text\n"),
 }
