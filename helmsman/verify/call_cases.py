@@ -251,8 +251,11 @@ def _is_independent(language: Language, call: _Call, calls: Sequence[_Call]) -> 
             if call.receiver and text_of(statement).startswith(f"{call.receiver}."):
                 return False
             harmless = language.harmless(statement, function)
-            inside = calls[bisect_left(calls, statement.start_byte, key=_start) :]
-            others = takewhile(lambda call, end=statement.end_byte: _start(call) < end, inside)
+            later = calls[bisect_left(calls, statement.start_byte, key=_start) :]
+            others = [*takewhile(lambda call, end=statement.end_byte: _start(call) < end, later)]
+            unused = [one for one in others if statement.type == "expression_statement" and _start(one) == statement.start_byte]
+            if any(one.function.module == function.module for one in unused):  # a call for its effect
+                return False
             if harmless is False or (harmless is None and any(other.function[:2] != function[:2] for other in others)):
                 return False
         at = parent

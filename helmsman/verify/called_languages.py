@@ -42,7 +42,7 @@ def _resolve_imports(found: Found, file: Callable[[str], str], dot: str) -> Reso
 
     def resolve(path: str) -> Function | None:
         head, _, name = path.rpartition(".")
-        owner = names.get(head) or (resolve(head) if "." in head else None)
+        owner = names.get(head) or (resolve(head) if head.rpartition(".")[2][:1].isupper() else None)
         if path in names or owner is None:
             return names.get(path)
         if owner.name[:1].isupper():  # a class

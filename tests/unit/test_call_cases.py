@@ -48,6 +48,7 @@ def test_cases_need_only_the_call() -> None:
         ("@pytest.fixture(autouse=True)\ndef ready(): ...\n\ndef test():\n    assert g(1) == 2", []),
         ("def test():\n    assert g(1) != 2\n    assert g(object()) == 2 and len('a') == 1", []),
         ("def test():\n    with pytest.raises(ValueError):\n        assert g(1) == 2", []),
+        ("def test():\n    g(0)\n    assert g(1) == 2", []),
         ("def test(:", []),
     ]
     for body, found in cases:
