@@ -73,7 +73,8 @@ def select_calls(
     in_source = {repr(literal) for literal in literals} | {literal for literal in literals if isinstance(literal, str)}
     for function, each in cases.items():
         own = [case for case in each if not isinstance(case.expected, Truth)]
-        near = _near_calls(own, literals)
+        given = [leaf for case in own for leaf in leaves((case.args, case.kwargs))]  # one argument may be looked up in another
+        near = _near_calls(own, [*given, *literals])
         answers = {repr(case.expected) for case in own if case.expected is not ANY}
         if len(answers) > 1 and len(near) >= FEWEST:
             hard_coded = tuple(case for case in own if _is_hard_coded(case, in_source) and not in_full_table(case, own, placed))

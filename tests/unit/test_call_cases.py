@@ -89,6 +89,12 @@ def test_other_texts_are_not_passed_instead_of_an_address() -> None:
     assert {args[0][:9] for args, _ in calls.near} == {"http://a/", "http://b/"}
 
 
+def test_an_argument_may_be_replaced_by_one_of_another_place() -> None:
+    own = [Case(F, (name,), {"among": ["ann", "bob", "cid"]}, at) for at, name in enumerate(("ann", "bob"))]
+    (calls,) = select_calls(group_by_function(own), [])
+    assert (("cid",), {"among": ["ann", "bob", "cid"]}) in calls.near
+
+
 def test_docstrings_are_not_literals() -> None:
     assert literals(PYTHON, "calc.py", '"""Doc."""\n\nA, B = 1, "x"\n') == [1, "x"]
 
