@@ -239,8 +239,7 @@ def _test_reasons(runs: Runs) -> Iterator[Reason]:
         yield _inconclusive("cannot_fail", describe_unexercised(runs.since.unexercised), remedy)
     if cases := runs.since.table.of("asks"):
         remedy = "have a judge review it (--goal TEXT or --rubric FILE), or say in the goal that these tests change"
-        by_why = {case.why: [other for other in cases if other.why == case.why] for case in cases}
-        yield _inconclusive("expectations", "; ".join(f"{_join_case_names(some)}: {why}" for why, some in by_why.items()), remedy)
+        yield _inconclusive("expectations", _join_by_reason(cases), remedy)
     if runs.test_asked_for and not (runs.since.unchanged or runs.head.failures or runs.since.table.new_test_proves):
         yield _inconclusive("no_new_test", NO_NEW_TEST, "add a test that fails without the change")
     if runs.since.looked_up:
@@ -278,7 +277,7 @@ def _unproven_reasons(runs: Runs) -> Iterator[Reason]:
     elif any(case.outcome == "CHANGED" for case in runs.since.table.cases):
         yield _inconclusive("unproven", "only changed tests support the change", _REMEDY)
     elif gone := [case for case in runs.since.table.cases if case.outcome == "GONE" and case.red_on_base]:
-        yield _inconclusive("unproven", f"tests that failed on the base did not run: {_join_case_names(gone)}", _REMEDY)
+        yield _inconclusive("unproven", f"no test that runs failed before; {_join_by_reason(gone)}", _REMEDY)
     else:
         yield _inconclusive("unproven", NOTHING_RED, _REMEDY)
 
@@ -302,6 +301,11 @@ def _not_verified(rule: str, why: str, remedy: str = "") -> Reason:
 
 def _inconclusive(rule: str, why: str, remedy: str = "") -> Reason:
     return Reason(rule=rule, verdict="inconclusive", why=why, remedy=remedy)
+
+
+def _join_by_reason(cases: Sequence[Case]) -> str:
+    by_why = {case.why: [other for other in cases if other.why == case.why] for case in cases}
+    return "; ".join(f"{_join_case_names(some)}: {why}" for why, some in by_why.items())
 
 
 def _join_case_names(cases: tuple[Case, ...] | list[Case]) -> str:

@@ -167,7 +167,8 @@ def test_a_failing_case_is_gone_if_no_test_ran(head: CheckReport) -> None:
     assert [case.outcome for case in outcome_table(head, ran(A), None, None, NAMES).cases] == ["GONE"]
     assert judged(ran(A), head) == ("inconclusive", ["no_test_ran", "expectations", "unproven"])
     _, reasons = verdict(Runs(head, SinceStart(table=outcome_table(head, ran(A), None, None, NAMES)), ran(A)))
-    assert reasons[-1].why == f"tests that failed on the base did not run: {A}"
+    why = f"{A}: failed on the base and was not run, or was skipped, on the head"
+    assert reasons[-1].why == f"no test that runs failed before; {why}"
 
 
 def test_only_verified_ends_with_zero() -> None:
