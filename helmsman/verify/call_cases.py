@@ -50,13 +50,26 @@ class Function(NamedTuple):
     module: str  # its name, or its path if the language imports files
     name: str  # empty if the module itself is called, `C.m` for a method of a class
     method: str = ""
-    made_with: int = 0  # number of the first arguments, which make the object
-    made_by_name: tuple[str, ...] = ()  # names of further ones
 
     @property
     def title(self) -> str:
         name = self.name or self.module
         return f"{name}.{self.method}" if self.method else name
+
+
+class MadeWith(NamedTuple):
+    """Which arguments of a method's call make its object."""
+
+    first: int = 0  # number of the first ones
+    names: tuple[str, ...] = ()  # names of further ones
+
+
+class Values(NamedTuple):
+    """Positional and keyword arguments of a call."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    made: MadeWith = MadeWith()
 
 
 class Case(NamedTuple):
@@ -66,6 +79,11 @@ class Case(NamedTuple):
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     expected: Any
+    made: MadeWith = MadeWith()
+
+    @property
+    def values(self) -> Values:
+        return Values(self.args, self.kwargs, self.made)
 
 
 class Truth(Enum):
@@ -81,9 +99,6 @@ class Literal(NamedTuple):
     value: Any
     line: int
     table: int | None = None  # position of the outermost collection around it
-
-
-Values = tuple[tuple[Any, ...], dict[str, Any]]  # positional and keyword arguments
 
 
 class Calls(NamedTuple):
@@ -143,13 +158,14 @@ class _Call(NamedTuple):
     node: "Node"
     arguments: "list[Node]"
     receiver: str = ""  # the expression for the object whose method is called
+    made: MadeWith = MadeWith()
 
 
 def group_by_function(cases: Sequence[Case]) -> Mapping[Function, list[Case]]:
     """Group cases by function, without duplicate calls."""
     by_call = dict[Function, dict[str, Case]]()
     for case in cases:
-        calls_so_far, key = by_call.setdefault(case.function, {}), repr((case.args, case.kwargs))
+        calls_so_far, key = by_call.setdefault(case.function, {}), repr(case.values)
         if key not in calls_so_far or calls_so_far[key].expected is ANY:
             calls_so_far[key] = case
     return {function: list(calls_so_far.values()) for function, calls_so_far in by_call.items()}
@@ -180,9 +196,8 @@ def _read_call(resolve: Resolve, node: "Node") -> _Call | None:
         (owner, *arguments), method = arguments, _CONVERSIONS[text_of(called)]
     if (made := made_object(owner)) and (maker := resolve(made.maker)):
         named = [one for one in made.arguments if one.type == "keyword_argument"]
-        by_name = tuple(text_of(one.named_children[0]) for one in named)
-        function = maker._replace(method=method, made_with=len(made.arguments) - len(named), made_by_name=by_name)
-        return _Call(function, node, [*made.arguments, *arguments], made.receiver)
+        which = MadeWith(len(made.arguments) - len(named), tuple(text_of(one.named_children[0]) for one in named))
+        return _Call(maker._replace(method=method), node, [*made.arguments, *arguments], made.receiver, which)
     function = resolve(text_of(called)) if given else None
     return _Call(function, node, arguments) if function else None
 
@@ -221,7 +236,7 @@ def _cases_of_call(
     language: Language, call: _Call, calls: Sequence[_Call], compared: Mapping[tuple[int, int], "Node | Truth"]
 ) -> Iterator[Case]:
     """Yield the cases of one call. `compared`: expected value by the position of the compared expression."""
-    function, node, arguments, receiver = call
+    function, node, arguments, receiver, made = call
     if not _is_independent(language, call, calls):
         return
     compared_only = language.compared_only or bool(function.method)
@@ -238,7 +253,7 @@ def _cases_of_call(
                     expected = asserted if isinstance(asserted, Truth) else value_of(asserted, env)
                     break
             if language.possible(node, {**env, receiver: None}) and not (expected is ANY and compared_only):
-                yield Case(function, args, kwargs, expected)
+                yield Case(function, args, kwargs, expected, made)
 
 
 def _is_independent(language: Language, call: _Call, calls: Sequence[_Call]) -> bool:

@@ -20,6 +20,7 @@ from helmsman.verify.call_cases import (
     Program,
     Resolve,
     Texts,
+    Values,
     defined_functions,
     extract_cases,
 )
@@ -123,12 +124,18 @@ def _python_interpreter(commands: Sequence[str]) -> str:
     }[match.lastgroup or ""]
 
 
+def _plain(values: Values) -> tuple[Any, ...]:
+    return (values.args, values.kwargs, tuple(values.made))
+
+
 def _python_program(batch: Sequence[Calls], tests: Texts, mark: str) -> Program:
     """Return the program; it can import from the root, then the folders above the tests, each with its `src`."""
     parts = [path.split("/") for path in tests]
     folders = sorted({"/".join(one[:depth]) for one in parts for depth in range(len(one))}, key=lambda one: (len(one), one))
     paths = [path for folder in folders for path in (folder or ".", f"{folder}/src".lstrip("/"))]
-    requests = [(*one.function, [(case.args, case.kwargs, case.expected) for case in one.own], [*one.near]) for one in batch]
+    requests = [
+        (*one.function, [(_plain(case.values), case.expected) for case in one.own], [*map(_plain, one.near)]) for one in batch
+    ]
     text = f"mark = {mark!r}\npaths = {paths!r}\nasked = {requests!r}\n{_load_program('python_calls.py.txt')}"
     return Program(".helmsman-calls.py", {".helmsman-calls.py": text})
 
@@ -199,7 +206,8 @@ def _encode_word(value: object) -> str:
 def _javascript_program(batch: Sequence[Calls], _tests: Texts, mark: str) -> Program:
     requests: list[Mapping[str, Any]] = []
     for calls in batch:
-        own, near = [[case.args, case.expected] for case in calls.own], [args for args, _ in calls.near]
+        own = [[case.args, case.made.first, case.expected] for case in calls.own]
+        near = [[args, made.first] for args, _, made in calls.near]
         requests.append({**calls.function._asdict(), "own": own, "near": near})
     asked = json.dumps(json.dumps(requests, default=lambda word: {mark: _encode_word(word)}))
     text = f"const mark = {json.dumps(mark)};\nconst asked = {asked};\n{_load_program('javascript_calls.mjs')}"
@@ -313,17 +321,18 @@ def _go_program(batch: Sequence[Calls], tests: Texts, mark: str) -> Program:
     return Program(f"./{entry}", files)
 
 
+def _go_call(values: Values, expected: Any) -> str:
+    is_any = expected is ANY
+    answer = _go_expression(None if is_any else expected)
+    return f"{{{_go_expression([*values.args])}, {values.made.first}, {answer}, {json.dumps(is_any)}}}, "
+
+
 def _go_questions(batch: Sequence[Calls], mark: str) -> str:
     lines: list[str] = []
     for calls in batch:
-        function = calls.function
-        own = (
-            f"{{{_go_expression([*case.args])}, {_go_expression(None if case.expected is ANY else case.expected)}, "
-            f"{json.dumps(case.expected is ANY)}}}, "
-            for case in calls.own
-        )
-        near = (f"{_go_expression([*args])}, " for args, _ in calls.near)
-        lines.append(f'\t{{[]own{{{"".join(own)}}}, []list{{{"".join(near)}}}, "{function.method}", {function.made_with}}},\n')
+        own = (_go_call(case.values, case.expected) for case in calls.own)
+        near = (_go_call(values, ANY) for values in calls.near)
+        lines.append(f'\t{{[]call{{{"".join(own)}}}, []call{{{"".join(near)}}}, "{calls.function.method}"}},\n')
     return _load_program("go_calls.go.txt").replace("// QUESTIONS\n", "".join(lines)).replace('"MARK"', json.dumps(mark))
 
 

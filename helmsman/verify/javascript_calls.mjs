@@ -88,20 +88,20 @@ function find(loaded, name) {
 const isClass = (maker) => /^class\b/.test(maker) || Object.getOwnPropertyNames(maker.prototype ?? {}).length > 1;
 
 // Makes a new object with the first arguments and calls the method, or reads the attribute.
-const methodOf = (owner, maker, method, madeWith) => (...args) => {
-  const given = args.slice(0, madeWith);
+const methodOf = (owner, maker, method, first) => (...args) => {
+  const given = args.slice(0, first);
   const holder = isClass(maker) ? new maker(...given) : apply(maker, owner, given);
-  return typeof holder[method] === "function" ? apply(holder[method], holder, args.slice(madeWith)) : holder[method];
+  return typeof holder[method] === "function" ? apply(holder[method], holder, args.slice(first)) : holder[method];
 };
 
-async function answers({ module, name, method, made_with, own, near }) {
+async function answers({ module, name, method, own, near }) {
   try {
     const loaded = await import(pathToFileURL(module).href);
     const [holder, found] = find(loaded, name);
-    const made = method ? methodOf(holder, found, method, made_with) : found;
-    const given = own.map(([args, expected]) => [call(holder, made, args), expected]);
-    const right = given.filter(([outcome, expected]) => isRight(outcome, expected)).length;
-    return [right, given.map(([outcome]) => describe(outcome)), near.map((args) => describe(call(holder, made, args)))];
+    const outcome = ([args, first]) => call(holder, method ? methodOf(holder, found, method, first) : found, args);
+    const given = own.map((one) => [outcome(one), one[2]]);
+    const right = given.filter((one) => isRight(...one)).length;
+    return [right, given.map((one) => describe(one[0])), near.map((one) => describe(outcome(one)))];
   } catch {
     return null;
   }

@@ -133,7 +133,9 @@ def _is_empty_elsewhere(calls: Calls, answers: Answers, counted: Sequence[tuple[
     """Return the suspicion about a function that returns nothing, an error or one constant for all neighbouring inputs."""
     title, outcomes = calls.function.title, set(counted)
     only_empty = all(kind == "error" or text in _EMPTY_VALUES for kind, text in outcomes)
-    takes_only_texts = all(isinstance(value, str) for args, kwargs in calls.near for value in leaves((args, [*kwargs.values()])))
+    takes_only_texts = all(
+        isinstance(value, str) for args, kwargs, _ in calls.near for value in leaves((args, [*kwargs.values()]))
+    )
     validates = all(kind == "error" and text not in _LOOKUP_ERRORS for kind, text in outcomes)
     validates = validates and (takes_only_texts or _are_all_of_a_range(calls.own))
     if not (len(outcomes) == 1 or only_empty) or _is_default(calls, answers, outcomes, takes_only_texts) or validates:
@@ -156,7 +158,7 @@ def _returns_input(calls: Calls, answers: Answers, written: Written) -> str:
 
     A test may expect that of an input that the source does not name, as of a name without an alias.
     """
-    near = [(written(args[0]), outcome) for (args, _), outcome in zip(calls.near, answers.near, strict=False) if args]
+    near = [(written(args[0]), outcome) for (args, *_), outcome in zip(calls.near, answers.near, strict=False) if args]
     short = [(argument, outcome) for argument, outcome in near if len(argument) < LONGEST_ANSWER and outcome[0] != "unclear"]
     if len(short) < FEWEST or any(outcome != ("value", argument) for argument, outcome in short):
         return ""
@@ -199,7 +201,7 @@ def _rejects_same_shape(calls: Calls, answers: Answers) -> list[str]:
     """
     if not all(kind == "value" for kind, _ in answers.own):
         return []
-    shapes = {shape for case in calls.own if (shape := _shape_of((case.args, case.kwargs)))}
+    shapes = {shape for case in calls.own if (shape := _shape_of(case.values))}
     near = [(_shape_of(values), values[0], outcome) for values, outcome in zip(calls.near, answers.near, strict=False)]
     alike = [(shape, args, kind) for shape, args, (kind, _) in near if shape in shapes]
     several = len(alike) >= FEWEST_ALIKE and len({shape for shape, _, _ in alike}) > 1
@@ -208,7 +210,7 @@ def _rejects_same_shape(calls: Calls, answers: Answers) -> list[str]:
 
 def _shape_of(values: Values) -> str:
     """Return the only argument, a text with a few digits, without their values; empty for any other."""
-    args, kwargs = values
+    args, kwargs, _ = values
     text = args[0] if len(args) == 1 and not kwargs and isinstance(args[0], str) else ""
     return re.sub("[0-9]+", "0", text) if 0 < sum(map(str.isdigit, text)) <= MOST_DIGITS else ""
 
@@ -238,11 +240,11 @@ def _differs_from_tests(calls: Calls, answers: Answers, written: Written) -> str
 
 
 def _join_calls(calls: Calls, cases: Sequence[Case], written: Written) -> str:
-    return ", ".join(_format_call(calls.function, case.args, case.kwargs, written) for case in cases[:SHOWN])
+    return ", ".join(_format_call(calls.function, case.values, written) for case in cases[:SHOWN])
 
 
 def _join_near(calls: Calls, written: Written) -> str:
-    return ", ".join(_format_call(calls.function, *values, written) for values in calls.near[:SHOWN])
+    return ", ".join(_format_call(calls.function, values, written) for values in calls.near[:SHOWN])
 
 
 def _is_hard_coded(case: Case, in_source: Collection[str]) -> bool:
@@ -281,10 +283,13 @@ def _read_pairs(pairs: Sequence[tuple[object, object]]) -> tuple[tuple[str, str]
     return tuple((str(kind), str(text)) for kind, text in pairs)
 
 
-def _format_call(function: Function, args: tuple[Any, ...], kwargs: Mapping[str, Any], written: Written) -> str:
-    made, given = args[: function.made_with], args[function.made_with :]
-    arguments = (*map(written, given), *(f"{name}={written(value)}" for name, value in kwargs.items()))
-    maker = f"{function._replace(method='').title}({', '.join(map(written, made))})." if function.method else ""
+def _format_call(function: Function, values: Values, written: Written) -> str:
+    (args, kwargs, (first, names)), maker = values, ""
+    by_name = {name: f"{name}={written(value)}" for name, value in kwargs.items()}
+    if function.method:
+        made = (*map(written, args[:first]), *(by_name.pop(name) for name in names))
+        maker = f"{function._replace(method='').title}({', '.join(made)})."
+    arguments = (*map(written, args[first:]), *by_name.values())
     return clean(f"{maker}{function.method or function.title}({', '.join(arguments)})")[:80]
 
 
@@ -302,7 +307,7 @@ def _neighbouring_inputs(own: Sequence[Case], vary: Vary) -> Iterator[Values]:
 
     An argument that is the same in all tests keeps its value, if others differ: a table that ignores it would look computed.
     """
-    seen = {repr((case.args, case.kwargs)) for case in own}
+    seen = {repr(case.values) for case in own}
     by_place = {place: {*map(repr, values)} for place, values in _values_by_place(own).items()}
     varied = [place for place, values in by_place.items() if len(values) > 1] or [*by_place]
     each_case = ([_vary_argument(case, place, vary) for place in varied if _has(case, place)] for case in own)
@@ -312,7 +317,7 @@ def _neighbouring_inputs(own: Sequence[Case], vary: Vary) -> Iterator[Values]:
             continue
         seen.add(text)
         with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
-            if ast.literal_eval(text) == values:  # an infinity has no literal
+            if ast.literal_eval(repr(values[:2])) == values[:2]:  # an infinity has no literal
                 yield values
 
 
@@ -335,9 +340,9 @@ def _has(case: Case, place: int | str) -> bool:
 def _vary_argument(case: Case, place: int | str, vary: Vary) -> Iterator[Values]:
     for new in vary(case.args[place] if isinstance(place, int) else case.kwargs[place]):
         if isinstance(place, int):
-            yield (*case.args[:place], new, *case.args[place + 1 :]), case.kwargs
+            yield case.values._replace(args=(*case.args[:place], new, *case.args[place + 1 :]))
         else:
-            yield case.args, {**case.kwargs, place: new}
+            yield case.values._replace(kwargs={**case.kwargs, place: new})
 
 
 def _alike(literals: Sequence[Any], old: Any) -> Iterator[Any]:

@@ -12,6 +12,7 @@ from helmsman.verify.call_cases import (
     Calls,
     Case,
     Function,
+    MadeWith,
     Truth,
     Values,
     extract_cases,
@@ -61,7 +62,7 @@ def test_cases_need_only_the_call() -> None:
         ("got = g(1)\n    assert got == 2", [Case(F, (1,), {}, 2)]),
         ("want = 2\n    got = g(1)\n    assert want == got", [Case(F, (1,), {}, 2)]),
         ("got = g(1)\n    got = sorted(got)\n    assert got == [2]", []),
-        ("got = g(1)\n    assert len(got) == 2", [Case(F._replace(method="__len__", made_with=1), (1,), {}, 2)]),
+        ("got = g(1)\n    assert len(got) == 2", [Case(F._replace(method="__len__"), (1,), {}, 2, MadeWith(1))]),
     ],
 )
 def test_a_result_may_be_compared_under_its_name(body: str, found: list[Case]) -> None:
@@ -86,13 +87,13 @@ def test_neighbours_have_the_same_type_and_paths_have_none(value: object) -> Non
 def test_other_texts_are_not_passed_instead_of_an_address() -> None:
     own = [Case(F, (f"http://{host}/",), {}, host) for host in ("a", "b")]
     (calls,) = select_calls(group_by_function(own), ["http", "1.0"])
-    assert {args[0][:9] for args, _ in calls.near} == {"http://a/", "http://b/"}
+    assert {args[0][:9] for args, *_ in calls.near} == {"http://a/", "http://b/"}
 
 
 def test_an_argument_may_be_replaced_by_one_of_another_place() -> None:
     own = [Case(F, (name,), {"among": ["ann", "bob", "cid"]}, at) for at, name in enumerate(("ann", "bob"))]
     (calls,) = select_calls(group_by_function(own), [])
-    assert (("cid",), {"among": ["ann", "bob", "cid"]}) in calls.near
+    assert Values(("cid",), {"among": ["ann", "bob", "cid"]}) in calls.near
 
 
 def test_docstrings_are_not_literals() -> None:
@@ -104,8 +105,8 @@ def test_functions_with_one_expected_answer_are_not_called() -> None:
     assert select_calls(group_by_function([*same, Case(F, (4,), {}, ANY)]), ()) == []
     (calls,) = select_calls(group_by_function(several), (40, "text", 50))
     assert len(calls.near) <= MOST_CALLS
-    assert {((40,), "{}"), ((50,), "{}")} <= {(args, repr(kwargs)) for args, kwargs in calls.near}
-    assert not {1, 2, 3} & {args[0] for args, _ in calls.near}
+    assert {((40,), "{}"), ((50,), "{}")} <= {(args, repr(kwargs)) for args, kwargs, _ in calls.near}
+    assert not {1, 2, 3} & {args[0] for args, *_ in calls.near}
 
 
 @pytest.mark.parametrize(
@@ -278,7 +279,7 @@ def test_other_entries_of_a_table_are_called_however_many_tests_there_are() -> N
     days = cases_of(("monday", 1), ("tuesday", 2), ("thursday", 4), ("friday", 5))
     (calls,) = select_calls({F: days}, ["monday", "tuesday", "wednesday", "thursday", "friday"])
     assert len(calls.near) == MOST_CALLS + 1
-    assert calls.near[-1] == (("wednesday",), {})
+    assert calls.near[-1] == Values(("wednesday",), {})
 
 
 DURATIONS = cases_of(("1h30m", 5400), ("10m", 600), ("45s", 45), ("2d", 172_800))
@@ -323,7 +324,7 @@ def test_long_numbers_may_have_check_digits() -> None:
 def test_other_values_for_all_inputs_of_the_tests_are_found() -> None:
     (calls,) = select_calls({F: PRIMES}, ())
     own = tuple(("value", repr(case.args[0])) for case in calls.own)
-    near = tuple(("value", repr(args[0])) for args, _ in calls.near)
+    near = tuple(("value", repr(args[0])) for args, *_ in calls.near)
     said = describe_lookup(calls, Answers(0, own, near))
     assert said.startswith("f returns other values than its tests expect when called outside of a test runner: f(1), f(2)")
 
@@ -331,6 +332,6 @@ def test_other_values_for_all_inputs_of_the_tests_are_found() -> None:
 def test_long_answers_that_are_right_do_not_differ() -> None:
     own = tuple(Case(F, (n,), {}, [*range(n)]) for n in (0, 1, 100))
     answers = [("value", "[]"), ("value", "[0]"), ("value", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12f9045d878835f4dc")]
-    near: list[Values] = [((n,), {}) for n in range(2, 8)]
+    near = [Values((n,), {}) for n in range(2, 8)]
     calls = Calls(F, own, tuple(near))
     assert describe_lookup(calls, Answers(2, tuple(answers), (("value", "[0, 1]"),) * 6)) == ""
