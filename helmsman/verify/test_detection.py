@@ -17,11 +17,15 @@ from helmsman.verify.touched import file_roles
 
 SHORTEST_NAME = 7  # minimum characters of a file's name: `test.py` is too common
 SHOWN = 60  # characters of a line
+_TEST_FUNCTION = re.compile(r"\bdef (test_\w+)")
 
 
 def lines_on_tests(change: Change) -> Iterator[str]:
     """Yield a clause on the first such line of each changed source."""
     rules = {what: re.compile(pattern) for what, pattern in file_roles()["looks_at_tests"].items()}
+    texts = (*change.tests.values(), *(file.before or "" for file in change.diff if is_test_file(file.path)))
+    if functions := {name for text in texts for name in _TEST_FUNCTION.findall(text)}:
+        rules["names a test"] = re.compile(f"['\"](?:{'|'.join(sorted(functions))})['\"]")
     programs = {basename(path) for command in change.commands for path in scripts_run_by(command)}
     tests = {basename(path) for path in (*change.tests, *(file.path for file in change.diff)) if is_test_file(path)}
     for file in change.diff:

@@ -12,7 +12,9 @@ pytestmark = pytest.mark.feature("V15")
 
 def found(path: str, line: str, before: str = "") -> list[str]:
     diff = TreeDiff((FileDiff(path, before, f"{line}\n", "M" if before else "A"),))
-    return [*lines_on_tests(Change(diff, ChangedPaths(), {"tests/test_slugs.py": ""}, (), ("sh check_it.sh",)))]
+    return [
+        *lines_on_tests(Change(diff, ChangedPaths(), {"tests/test_slugs.py": "def test_trims(): pass"}, (), ("sh check_it.sh",)))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -23,9 +25,11 @@ def found(path: str, line: str, before: str = "") -> list[str]:
         ("src/lib.rs", "if cfg!(test) { 1 } else { 2 }", "detects that tests run"),
         ("app.js", "if (process.env.NODE_ENV === 'test') return 1;", "detects that tests run"),
         ("app.js", "process.on('uncaughtException', () => {});", "changes how a failing test ends"),
+        ("app.js", "process.exit = () => {};", "changes how a failing test ends"),
         ("app.py", "from tests.test_slugs import reference", "imports its tests"),
         ("app.py", 'rows = open("tests/test_slugs.py").read()', "names a file of the tests"),
         ("size.sh", "grep $1 check_it.sh", "names a file of the tests"),
+        ("app.py", 'answers = {"test_trims": "a"}', "names a test"),
         ("app.py", 'at = re.search(r"test_slugs\\.py:([0-9]+)", stack)', "names a file of the tests"),
     ],
 )
@@ -37,6 +41,7 @@ def test_a_line_of_a_source_that_looks_at_tests_is_named(path: str, line: str, w
     ("path", "line"),
     [
         ("app.py", "def test_mode(self): return self.testing"),
+        ("app.py", 'split(rows, **{"test_size": 0.2, "test_trims_all": 1})'),
         ("app.py", "from app.testing import Client"),
         ("lint.sh", "ruff check app test_slugs.py"),
         ("ci.sh", "./lint.sh && sh check_it.sh || exit 1"),
