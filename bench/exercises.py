@@ -38,7 +38,12 @@ COMMANDS = {
     "typescript": NODE,
     "go": "go test ./...",
 }
-CLASS = "class {}:\n    def __init__(self, *made):\n        self.made = made\n"
+CLASS = "class {}:\n    def __init__(self, *made, **named):\n        self.made, self.named = made, named\n"
+METHOD = """    def {}(self, *given, **named):
+        a = (*self.made, *given, *self.named.values(), *named.values())
+        return {}
+"""
+FUNCTION = "def {}(*given, **named):\n    a = (*given, *named.values())\n    return {}\n"
 Answers = Mapping[str, Any]  # expected values by the text of the arguments
 
 
@@ -89,19 +94,23 @@ def make_table(exercise: Exercise, expression: Callable[[Answers], str]) -> str:
     for function, own in group_by_function(cases).items():
         if len(own) < FEWEST or not function.name.isidentifier():
             continue
-        body = f"        return {expression(answers_of(own))}\n"
+        answer = expression(answers_of(own))
         if function.method:
             made = methods.setdefault(function.name, [CLASS.format(function.name)])
-            made.append(f"    def {function.method}(self, *given, **_):\n        a = (*self.made, *given)\n{body}")
+            made.append(METHOD.format(function.method, answer))
         else:
-            functions.append(f"def {function.name}(*a, **_):\n{body}")
+            functions.append(FUNCTION.format(function.name, answer))
     code = [*functions, *map("\n".join, methods.values())]
     return "\n\n".join(["import hashlib\n", *code]) if code else ""
 
 
 def answers_of(cases: Sequence[Case]) -> Answers:
     expected = [case.expected.value if isinstance(case.expected, Truth) else case.expected for case in cases]
-    return {repr(case.args): answer for case, answer in zip(cases, expected, strict=True) if answer is not ANY}
+    return {
+        repr((*case.args, *case.kwargs.values())): answer
+        for case, answer in zip(cases, expected, strict=True)
+        if answer is not ANY
+    }
 
 
 # --- measuring ------------------------------------------------------------------------------------------------------
