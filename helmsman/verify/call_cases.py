@@ -38,6 +38,7 @@ _ASSIGNMENTS = (
     "assignment", "augmented_assignment", "assignment_statement", "assignment_expression", "augmented_assignment_expression",
     "short_var_declaration",
 )  # fmt: skip
+_LOOPS = ("for_", "while_")
 _WRAPPERS = {1, "expression_list"}  # number of children, or type, of nodes between a call and its declaration
 _WITHIN_TABLES = _TABLES | {"pair", "string", "keyed_element", "literal_element", "unary_operator", "parenthesized_expression"}
 _CONVERSIONS = {"str": "__str__", "repr": "__repr__", "len": "__len__", "String": "toString"}  # the methods that they call
@@ -268,13 +269,19 @@ def _is_independent(language: Language, call: _Call, calls: Sequence[_Call]) -> 
             harmless = language.harmless(statement, function)
             later = calls[bisect_left(calls, statement.start_byte, key=_start) :]
             others = [*takewhile(lambda call, end=statement.end_byte: _start(call) < end, later)]
-            unused = [one for one in others if statement.type == "expression_statement" and _start(one) == statement.start_byte]
-            if any(one.function.module == function.module for one in unused):  # a call for its effect
+            if any(one.function.module == function.module and _is_for_effect(one, statement) for one in others):
                 return False
             if harmless is False or (harmless is None and any(other.function[:2] != function[:2] for other in others)):
                 return False
         at = parent
     return True
+
+
+def _is_for_effect(call: _Call, statement: "Node") -> bool:
+    """Whether nothing uses a call's result, and it is this statement, or one in this loop."""
+    alone = call.node.parent
+    block = alone.parent if alone and alone.type == "expression_statement" else None
+    return block is not None and (alone == statement or (block.parent == statement and statement.type.startswith(_LOOPS)))
 
 
 def _start(call: _Call) -> int:

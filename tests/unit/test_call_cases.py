@@ -50,6 +50,7 @@ def test_cases_need_only_the_call() -> None:
         ("def test():\n    assert g(1) != 2\n    assert g(object()) == 2 and len('a') == 1", []),
         ("def test():\n    with pytest.raises(ValueError):\n        assert g(1) == 2", []),
         ("def test():\n    g(0)\n    assert g(1) == 2", []),
+        ("def test():\n    for n in [1, 2]:\n        g(n)\n    assert g(3) == 2", []),
         ("def test(:", []),
     ]
     for body, found in cases:
