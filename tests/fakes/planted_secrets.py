@@ -4,8 +4,10 @@ import base64
 import gzip
 import json
 import random
+import sqlite3
 import string
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,12 +111,15 @@ def find_leaks(secrets: list[PlantedSecret], surfaces: Iterator[tuple[str, bytes
 
 
 def files(name: str, root: Path, *, without: str | None = None) -> Iterator[tuple[str, bytes]]:
-    """Name and unpacked content of each file in a folder, except in the subfolder `without`."""
+    """Name and unpacked content of each file in a folder, except in the subfolder `without`; of a database, its rows as well."""
     for path in sorted(root.rglob("*")):
         if path.is_file() and not path.is_symlink() and path.relative_to(root).parts[0] != without:
             content = path.read_bytes()
             shown = f"{name}: {path.relative_to(root)}"
             yield shown, gzip.decompress(content) if path.suffix == ".gz" else content
+            if content.startswith(b"SQLite format 3\0"):  # in the file, the pages of a long text need not follow each other
+                with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as database:
+                    yield f"{shown}, rows", "\n".join(database.iterdump()).encode()
             yield f"{name}: a name", str(path.relative_to(root)).encode()
 
 
