@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import is_only_tests, is_test_file, is_test_support, language_of
+from helmsman.parsers.source import Source, is_only_tests, is_source, is_test_file, is_test_support, language_of
 from helmsman.toml_text import load_bundled, parse_toml
 from helmsman.verify.commands import path_in_repository, scripts_run_by, simple_commands
 
@@ -38,6 +38,9 @@ _OF_ALL_RECIPES = re.compile(
 """A line that changes how make runs every recipe, or may redefine them."""
 _GO_HELPER = re.compile(r"(?m)^(?:func (?:\(|(?!(?:Test|Benchmark|Example|Fuzz)(?:[^a-z]|$))\w)|(?:var|const|type)\b)")
 """A declaration that other files of the package can use, although only tests compile it."""
+_IMPORT = "(import|from|require)([^A-Za-z0-9_].*)?{}([^A-Za-z0-9_]|$)"
+_NEAR = "[^A-Za-z0-9_.][.]*{}"  # not that of another package: `numpy.testing`
+_IN_FOLDER = "[^A-Za-z0-9_]{}([./]| import (.*[^A-Za-z0-9_])?){}"
 _IS_SHELL = re.compile(r"\A[^\n]*(?:\.(?:sh|bash)\n|\n#!/bin/)")  # matches path and text of a shell script
 _DEEPEST = 3  # maximum depth of files that run other files
 
@@ -59,7 +62,7 @@ class ChangedPaths(NamedTuple):
 
 
 def classify_changes(
-    changed: Iterable[str],
+    changed: Collection[str],
     commands: Iterable[str],
     before: Read,
     after: Read,
@@ -76,6 +79,8 @@ def classify_changes(
     for path in changed:
         is_test = path in collected and is_only_tests(path, before(path))
         role = "tests" if is_test else _role_of(path, run, before, after)
+        if role in {"tests", "support"} and not is_test and _is_used_by_source(path, changed, before, after, find_text):
+            role = "source"
         if role == "source" and len(by_role["data"]) < _MOST_DATA and before(path) and _is_data_of_checks(path, run, find_text):
             role = "data"
         by_role[role].append(path)
@@ -124,6 +129,26 @@ def _role_of(path: str, run: Collection[str], before: Read, after: Read) -> str:
     if path in run or is_settings(path):
         return "settings"
     return "support" if is_test_support(path) else "source"
+
+
+def _is_used_by_source(path: str, changed: Collection[str], before: Read, after: Read, find_text: FindText) -> bool:
+    """Whether a file that is named or placed like a test has none, and a source imports it: `click/testing.py`, `api/spec/a.py`.
+
+    At the start, if it existed: the work could add an import to a helper of the tests.
+    """
+    # in other languages sources name modules of tests, or tests are not known by their form
+    if language_of(path) not in {"python", "javascript"} or any(Source(path, text).tests for text in (before(path), after(path))):
+        return False
+    module = path.rpartition(".")[0].removesuffix("/__init__").removesuffix("/index")
+    folders, _, stem = module.rpartition("/")
+    folder, near = folders.rpartition("/")[2], _NEAR.format(_escape(stem))
+    elsewhere = _IN_FOLDER.format(_escape(folder), _escape(stem)) if folder else near
+    for imported, is_near in ((near, True), (elsewhere, False)):
+        pattern = _IMPORT.format(imported)
+        importing = find_text(pattern) if before(path) else [other for other in changed if re.search(pattern, after(other))]
+        if any(is_source(other) and (not is_near or other.rpartition("/")[0] == folders) for other in importing if other != path):
+            return True
+    return False
 
 
 def _is_data_of_checks(path: str, run: Collection[str], find_text: FindText) -> bool:

@@ -17,7 +17,7 @@ from helmsman.config import CheckConfig, LoopConfig
 from helmsman.errors import Cancelled
 from helmsman.parsers.inline_tests import with_inline_tests
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import Source, Test, is_test_file, language_of
+from helmsman.parsers.source import Source, Test, is_test_file, is_test_support, language_of
 from helmsman.records.checks import CheckReport, CheckResult, Finding, TrustedRun
 from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
@@ -101,8 +101,10 @@ class Range:
     @property
     def tests_of_the_work(self) -> Entries:
         """Entries of the work for the tests that it adds or changes."""
+        kinds = self.kinds
         existing = [path for path, (_, after) in self.changed.items() if not after.startswith(MISSING)]
-        chosen = dict.fromkeys((*select_overlay(existing, self.config), *set(existing).intersection(self.kinds.data)))
+        by_name = [path for path in existing if path not in kinds.source or not (is_test_file(path) or is_test_support(path))]
+        chosen = dict.fromkeys((*select_overlay(by_name, self.config), *set(existing).intersection(kinds.data)))
         return {path: self.changed[path][1] for path in chosen}
 
     @cached_property
