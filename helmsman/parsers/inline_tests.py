@@ -32,7 +32,8 @@ def with_inline_tests(source: Source, start: Source, *, doctests: bool = False) 
     if not replacements or replacements == [data[first:last] for first, last in source.inline_tests]:
         return None
     for first, last in reversed(source.inline_tests):
-        data = data[:first] + data[last:]
+        # without the blank lines before it, to which a formatter would object; what follows in its line needs them
+        data = (data[:first].rstrip() if data[last : last + 1] in {b"", b"\n"} else data[:first]) + data[last:]
     return b"\n".join((data, *replacements, b"")).decode(errors="replace")
 
 

@@ -57,6 +57,16 @@ def test_inline_tests_of_the_start_replace_those_of_the_source() -> None:
         assert (found and "assert_eq!(add(1), 2);" in found and found.startswith("fn add")) == expected, case
 
 
+def test_inline_tests_of_the_start_leave_a_formatted_source_formatted() -> None:
+    """A check such as `cargo fmt --check` would otherwise fail whenever an inline test is added."""
+    new_test = "    #[test]\n    fn two() { assert_eq!(add(2), 3); }\n}\n"
+    now = RUST.removesuffix("}\n") + new_test
+    assert with_inline_tests(Source("a.rs", now), Source("a.rs", RUST)) == RUST
+    after = "\nfn sub(a: i32) -> i32 { a }\n"
+    tests = RUST[RUST.index("#[cfg") :]
+    assert with_inline_tests(Source("a.rs", now + after), Source("a.rs", RUST)) == RUST.replace(tests, after[1:] + "\n" + tests)
+
+
 @pytest.mark.parametrize(
     "now",
     [
