@@ -322,6 +322,8 @@ def test_collected_files_with_only_tests_are_tests(path: str, text: str, expecte
     [
         ("app.py", "pytest", "source"),
         ("t/app.t", "prove t", "tests"),
+        ("test.c", "make test", "tests"),
+        ("src/SumTest.cpp", "make test", "tests"),
         ("tests/test_app.py", "pytest", "tests"),
         ("tests/rows.json", "pytest", "support"),
         ("tests/conftest.py", "pytest", "settings"),
@@ -331,7 +333,6 @@ def test_collected_files_with_only_tests_are_tests(path: str, text: str, expecte
         ("justfile", "just test", "settings"),
         ("sub/package.json", "pytest", "source"),
         ("Makefile", "pytest", "source"),
-        ("app.py", "python app.py", "source"),
     ],
 )
 def test_paths_are_classified_by_their_role_in_the_checks(path: str, command: str, expected: str) -> None:
