@@ -109,7 +109,8 @@ OWN, PYTHON, USUAL = (TypeAdapter(tuple[Row, ...]).validate_python(_TABLE[name])
 
 _LISTS: Mapping[str, Any] = _TABLE["lists"]
 _DEPENDENCIES: Sequence[str] = _LISTS["python_dependencies"]
-_PROJECT = frozenset({*_DEPENDENCIES, "tox.ini", "noxfile.py"})
+_RUNNERS = ("tox.ini", "noxfile.py")
+_PROJECT = frozenset({*_DEPENDENCIES, *_RUNNERS})
 _READ = {name for row in (*OWN, *PYTHON, *USUAL) if row.named or row.keys or row.holds for name in row.files}
 TEXTS = _PROJECT | _READ | {"package.json", *(path.rpartition("/")[2] for path in SCRIPTS)}
 """Names of files whose text is read."""
@@ -255,6 +256,8 @@ def _node_candidates(folder: Folder) -> Iterator[Candidate | Skipped]:
     for kind, name in usual:
         call = f"{manager} test" if (manager, name) == ("npm", "test") else f"{manager} run {name}"
         yield Candidate(call, kind, f"package.json, script {name}", "node")
+    if manager == "npm" and package.get("workspaces") and Kind.TESTS not in dict(usual):
+        yield Candidate("npm test --workspaces --if-present", Kind.TESTS, "package.json, workspaces", "node")
     useless = _most_usual(name for name, problem in problems.items() if problem)
     yield from (Skipped(f"package.json, script {name}", problems[name]) for _, name in useless)
     for kind, patterns, call, where in _NODE_TOOLS:
@@ -302,21 +305,19 @@ def _find_settings(row: Row, folder: Folder, tool: Mapping[str, Any]) -> str:
 
 def _python_test_command(folder: Folder, tool: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return the command that runs the tests, and the evidence for it."""
-    needed = next((name for name in _DEPENDENCIES if _PYTEST.search(folder.text(name))), "")
+    needed = next((name for name in (*_DEPENDENCIES, *_RUNNERS) if _PYTEST.search(folder.text(name))), "")
     if where := _find_settings(_PYTEST_SETTINGS, folder, tool) or needed:
         return "pytest -q", where
     if "manage.py" in folder.names:
         return "python3 manage.py test", "manage.py"
-    place = next((name for name in _TEST_FOLDERS if name in folder.names and _PROJECT & folder.names), None)
-    where, pytest = f"the folder {place}", False
+    modules = [name for name in sorted(folder.names) if _is_test_module(name)]
+    inside = {top: [name for name in modules if name.rpartition("/")[0] == top] for top in (*_TEST_FOLDERS, "")}
+    is_place = {top: bool(names) or bool(top in folder.names and _PROJECT & folder.names) for top, names in inside.items()}
+    place = next((top for top, holds in is_place.items() if holds), None)
     if place is None:
-        modules = sorted(name for name in folder.names if _is_test_module(name))
-        place = next((top for top in (*_TEST_FOLDERS, "") for name in modules if name.rpartition("/")[0] == top), None)
-        if place is None:
-            return None
-        inside = [name for name in modules if name.rpartition("/")[0] == place]
-        texts, where = [folder.text(name) for name in inside], inside[0]
-        pytest = any(map(_PYTEST.search, texts)) or not any(map(_UNITTEST.search, texts))
+        return None
+    texts, where = [folder.text(name) for name in inside[place]], next(iter(inside[place]), f"the folder {place}")
+    pytest = bool(texts) and (any(map(_PYTEST.search, texts)) or not any(map(_UNITTEST.search, texts)))
     # A folder that is a package must be imported from the top, or its relative imports fail.
     package = " -t ." if f"{place}/__init__.py" in folder.names else ""
     return "pytest -q" if pytest else f"python3 -m unittest{f' discover -s {place}{package}' if place else ''}", where
