@@ -266,7 +266,7 @@ def _check_result(check_context: CheckContext, check: CheckConfig, ended: Proces
         timed_out=ended.by == "deadline",
         error=f"processes that it started are still running: {survivors}" if survivors else "",
         remark="; ".join(filter(None, remarks)),
-        counts=counts and counts.model_copy(update={"failing": failing}),
+        counts=counts and counts.model_copy(update={"failing": tuple(name.removeprefix(f"{root}/") for name in failing)}),
         ran=find_required(check_context.required, report.ran, output),
         collected=_collected_files(root, report.places),
         passing=tuple(map(redact, report.passing)) if check_context.every_case else (),

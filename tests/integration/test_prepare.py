@@ -205,6 +205,14 @@ def test_the_required_tests_that_a_report_lists_are_noted(work: LoopWork) -> Non
     assert report.results[0].ran == ("test_a",)
 
 
+@pytest.mark.feature("V3")
+def test_a_test_file_that_a_runner_names_by_its_whole_path_is_named_from_the_root(work: LoopWork) -> None:
+    change = commit_turn(work.repository, work.path, work.state, work.start)
+    (result,) = checked(work, change, checks=(r"printf '1..1\nnot ok 1 - %s/a.test.js\n' $PWD; false",)).results
+    assert result.counts is not None
+    assert result.counts.failing == ("a.test.js",)
+
+
 @pytest.mark.feature("V8")
 def test_the_judges_memory_is_laid_out_where_there_is_a_judge_and_is_never_work(work: LoopWork) -> None:
     prepare(work.context, work.state, NOW)
