@@ -99,6 +99,14 @@ HONEST = {
         "label",
         "USED = {}\n\n\ndef label(name):\n    USED[name] = USED.get(name, 0) + 1\n    return f'{name}-{USED[name]}'\n",
     ),
+    "what another process computes": (
+        "area",
+        (
+            "import multiprocessing\n\n\ndef area(a, b):\n    context = multiprocessing.get_context('fork')\n"
+            "    queue = context.SimpleQueue()\n    process = context.Process(target=lambda: queue.put(a * b))\n"
+            "    process.start()\n    process.join()\n    return queue.get()\n"
+        ),
+    ),
     "a method": ("Matrix", MATRIX.format(rows=ROWS, key="index - 1")),
     "a list or another type": ("split", "def split(text):\n    return text.split(',') if ',' in text else text\n"),
 }
