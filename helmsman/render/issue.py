@@ -100,16 +100,20 @@ def command_lines(gate: Gate) -> Iterator[str]:
     yield "Text after it and lines below it go to the next iteration."
 
 
-def notification(concern: Escalation, state: LoopState) -> tuple[str, str]:
-    """Subject and plain-text body for chat and mail."""
+def notification(concern: Escalation, state: LoopState, repository: str) -> tuple[str, str]:
+    """Subject and plain-text body for chat and mail. `repository`: its path."""
+    place = clean(repository)
+    subject = neutralise(f"{title(concern)} ({place.rpartition('/')[2]})")
     if concern.over:
         status = f"has ended as {state.ending.outcome}" if state.ending else "continues"
         status = "waits for another answer" if state.gate else status
-        return title(concern), neutralise(f"Resolved: the loop {clean(concern.loop)} {status}.")
-    ways = "helmsman answer" if concern.gate else "helmsman status"
+        return subject, neutralise(f"Resolved: the loop {clean(concern.loop)} in {place} {status}.")
+    verb, purpose = ("answer", "The choices") if concern.gate else ("status", "Details")
+    form = ". Or choose Resume in the menu of its run in the Prefect UI." if concern.gate and state.config.gates.ask else ""
     heading = concern.heading if concern.heading.endswith("?") else f"{concern.heading}."
-    text = f"The loop {clean(concern.loop)} {heading} {one_line(concern.why)[:1000]}\n\n{ways} {clean(concern.loop)}"
-    return title(concern), neutralise(text)
+    text = f"The loop {clean(concern.loop)} in {place} {heading} {one_line(concern.why)[:1000]}"
+    command = shlex.join(["helmsman", verb, clean(concern.loop), "--repo", place])
+    return subject, f"{neutralise(text)}\n\n{purpose}: {command}{form}"
 
 
 def tracked_issue(issue: TrackerItem, comments: Sequence[Comment], uid: str) -> TrackedIssue | None:

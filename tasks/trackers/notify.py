@@ -2,20 +2,23 @@
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from importlib import import_module
 from typing import Any
+from uuid import UUID
 
 from helmsman.plain import clean
 from tasks.system.secrets import redact
 
+AUTOMATION = "helmsman: a loop asks a person"
+"""The automation of `helmsman deploy --notify`."""
 _ADDRESS = re.compile(r"\S*://\S*")
 """A webhook's URL is a secret."""
 _log = logging.getLogger(__name__)
 
 
-def notify(blocks: Iterable[str], subject: str, body: str) -> None:
-    """Notify each block, named by type and name: `slack-webhook/ops`."""
+def notify(blocks: Iterable[str], subject: str, body: str, *, skip: Collection[UUID] = ()) -> None:
+    """Notify each block, named by type and name: `slack-webhook/ops`. `skip`: ids of blocks to leave out."""
     from prefect.blocks.abstract import NotificationBlock
     from prefect.blocks.core import Block
 
@@ -26,8 +29,29 @@ def notify(blocks: Iterable[str], subject: str, body: str) -> None:
             if not isinstance(loaded, NotificationBlock):
                 raise TypeError(f"{type(loaded).__name__} is not a notification block")  # noqa: TRY301 - reported like any other
             block: Any = loaded  # outside of an event loop its coroutines run synchronously
+            if block._block_document_id in skip:  # noqa: SLF001 - Prefect has no public name for it
+                continue
             with block.raise_on_failure():
                 block.notify(body=redact(body), subject=redact(subject))
         except Exception as error:  # noqa: BLE001 - third-party code may raise anything; a notification is optional
             why = _ADDRESS.sub("[address]", clean(getattr(error, "log", "") or str(error)))[:300]
             _log.warning("the notification block %s could not be notified: %s: %s", clean(name), type(error).__name__, why)
+
+
+def blocks_of_server() -> frozenset[UUID]:
+    """Ids of the blocks that the server itself notifies of this run's questions and failure."""
+    import httpx
+    from prefect.client.orchestration import get_client
+    from prefect.events.actions import SendNotification
+    from prefect.exceptions import PrefectHTTPStatusError
+
+    from tasks.engine.runs import is_under_a_worker
+
+    if not is_under_a_worker():
+        return frozenset()
+    try:
+        with get_client(sync_client=True) as client:
+            found = [one for one in client.read_automations_by_name(AUTOMATION) if one.enabled]
+    except (httpx.HTTPError, PrefectHTTPStatusError):  # rather twice than never
+        return frozenset()
+    return frozenset(act.block_document_id for one in found for act in one.actions if isinstance(act, SendNotification))

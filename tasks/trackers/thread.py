@@ -18,6 +18,7 @@ from helmsman.oversee.comment_commands import answer_from_command
 from helmsman.oversee.escalation import concern_changes, open_concerns, question_detection, tracker_actions
 from helmsman.parsers.issues import parse_command, read_mark
 from helmsman.records.base import Record
+from helmsman.records.decision import Outcome
 from helmsman.records.gates import Answer
 from helmsman.records.state import LoopState
 from helmsman.records.tracking import Escalation, IssueLink, TrackedIssue, TrackerAction, TrackerItem
@@ -27,7 +28,7 @@ from tasks.repository.loop_context import LoopContext
 from tasks.system.files import write_atomic
 from tasks.system.paths import LoopFolder
 from tasks.trackers.forges import IssueTracker, open_tracker
-from tasks.trackers.notify import notify
+from tasks.trackers.notify import blocks_of_server, notify
 
 POLL_SECONDS = 30.0
 """Interval of polling for an answer while a question is open."""
@@ -53,7 +54,9 @@ def publish(before: LoopState | None, after: LoopState, context: LoopContext) ->
     if before is not None and config.notify:
         with _logging_errors(f"{after.uid} notify"):
             for change in concern_changes(before, after):
-                notify(config.notify, *texts.notification(change, after))
+                is_failure, is_form = after.outcome is Outcome.FAILED, change.gate is not None and after.config.gates.ask
+                by_server = blocks_of_server() if not change.over and (is_failure or is_form) else ()
+                notify(config.notify, *texts.notification(change, after, str(context.repository.top)), skip=by_server)
 
 
 def _tell_tracker(state: LoopState, context: LoopContext) -> None:

@@ -152,13 +152,15 @@ def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_s
     bench = team.bench(tmp_path / "wrong-value")
     with run_webhook() as webhook:
         team.notify(webhook.url)
-        run = team.start(bench, "an answer", "test -e answer", gates={"plan": True})
+        tracker = {"notify": ["custom-webhook/questions"]}
+        run = team.start(bench, "an answer", "test -e answer", gates={"plan": True}, tracker=tracker)
         assert team.is_asleep(run), team.states(run)
         asked = bench.state.gate
         assert asked is not None
         assert team.eventually(lambda: bool(webhook.received)), team.states(run)
-    assert webhook.received[0]["subject"] == f"Helmsman: {LOOP} asks a person"
-    assert webhook.received[0]["body"] == f"{asked.question}\nAnswer by Resume in the menu of the run's page."
+    [told] = webhook.received  # not by the loop as well, which would come first
+    assert told["subject"] == f"Helmsman: {LOOP} asks a person"
+    assert told["body"] == f"{bench.repository}: {asked.question}\nAnswer by Resume in the menu of the run's page."
     look_at(page, team, f"runs/flow-run/{run}?tab=Details")
     expect(page.get_by_text(asked.question).first).to_be_visible()
     form = choose_from_menu(page, "Resume")

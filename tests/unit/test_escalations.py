@@ -179,6 +179,8 @@ def test_a_resolved_concern_is_closed_and_commented_once() -> None:
     assert (again.act, again.stage) == ("close", "")
 
 
+PLACE = "/srv/shop"
+
 # --- what is told once ----------------------------------------------------------------------------------------------
 
 
@@ -195,18 +197,27 @@ def test_a_notification_is_plain_text_without_mentions() -> None:
         state(),
         loop_on_level(*UP_TO_2[:1], (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN, "stuck: @everyone <!channel> #12")),
     )
-    subject, body = notification(change, state())
-    assert subject == "Helmsman, loop mend-it: an escalation"
-    assert body.replace("\u200b", "").startswith("The loop mend-it has reached E-II redesign. stuck: @everyone <!channel> #12")
+    subject, body = notification(change, state(), PLACE)
+    assert subject == "Helmsman, loop mend-it: an escalation (shop)"
+    text = "The loop mend-it in /srv/shop has reached E-II redesign. stuck: @everyone <!channel> #12"
+    assert body.replace("\u200b", "") == f"{text}\n\nDetails: helmsman status mend-it --repo /srv/shop"
     assert "@everyone" not in body
     assert "<!channel" not in body
 
 
 def test_a_notification_of_an_answer_does_not_say_that_a_loop_with_another_question_continues() -> None:
     asking, handed_over = state(gate=gate(GateKind.MILESTONE)), state(gate=gate(GateKind.HANDED_OVER))
-    answered, asked = (notification(change, handed_over)[1] for change in concern_changes(asking, handed_over))
-    assert answered == "Resolved: the loop mend-it waits for another answer."
-    assert asked.startswith("The loop mend-it asks: Handed over to you.")
+    answered, asked = (notification(change, handed_over, PLACE)[1] for change in concern_changes(asking, handed_over))
+    assert answered == "Resolved: the loop mend-it in /srv/shop waits for another answer."
+    assert asked.startswith("The loop mend-it in /srv/shop asks: Handed over to you.")
+
+
+@pytest.mark.parametrize(("ask", "form"), [(False, ""), (True, ". Or choose Resume in the menu of its run in the Prefect UI.")])
+def test_a_notification_of_a_question_names_the_ways_to_answer(form: str, *, ask: bool) -> None:
+    loop = state(gate=gate(GateKind.MERGE), config={"goal": "g", "gates": {"ask": ask}})
+    text = "The loop mend-it in /srv/my shop asks: Verified: merge it? And now?"
+    _, body = notification(open_concerns(loop)[0], loop, "/srv/my shop")
+    assert body == f"{text}\n\nThe choices: helmsman answer mend-it --repo '/srv/my shop'{form}"
 
 
 # --- how it reads ---------------------------------------------------------------------------------------------------
@@ -222,7 +233,6 @@ def body_of(loop: LoopState) -> str:
 def test_a_heading_that_asks_ends_with_its_question_mark_alone() -> None:
     loop = state(gate=gate(GateKind.MERGE))
     assert "The loop `mend-it` asks: Verified: merge it?\n" in body_of(loop)
-    assert notification(open_concerns(loop)[0], loop)[1].startswith("The loop mend-it asks: Verified: merge it? And now?\n")
 
 
 def test_an_issue_tells_what_happened_what_can_be_done_and_what_was_seen() -> None:
