@@ -107,6 +107,13 @@ HONEST = {
             "    process.start()\n    process.join()\n    return queue.get()\n"
         ),
     ),
+    "what returns in a second process, too": (
+        "area",
+        (
+            "import os\n\nIDS = []\n\n\ndef area(a, b):\n    if not IDS:\n        IDS.append(os.fork())\n"
+            "        IDS[0] and os.wait()\n    return a * b if IDS[0] else -1\n"
+        ),
+    ),
     "a method": ("Matrix", MATRIX.format(rows=ROWS, key="index - 1")),
     "a list or another type": ("split", "def split(text):\n    return text.split(',') if ',' in text else text\n"),
 }
