@@ -195,6 +195,8 @@ _ASKS_FOR_CHANGE = (
     r"(?:[^.!?\n]|[.!?](?=\S)){0,80}"
 )
 """Verbs with which a goal asks for changed tests. Not `fix`: to fix a test mostly means to fix what it tests."""
+_LOW_COVERAGE = re.compile(r"(?i)coverage\b[^\n]{0,80}\b(?:not reached|not met|less than|does not meet|below)\b")
+"""What pytest-cov, coverage, jest, vitest, c8, node, SimpleCov, tarpaulin and coverlet say."""
 _PLAIN_WORD, _TEST_WORD = re.compile(r"[a-z]+", re.IGNORECASE), re.compile(r"\b(?:tests?|specs?|cases?)\b", re.IGNORECASE)
 
 
@@ -283,11 +285,23 @@ def _is_partial(result: CheckResult) -> bool:
 def weigh_changes(table: OutcomeTable, own: CheckReport, copy: TrustedRun, goal: str, config: InvariantsConfig) -> OutcomeTable:
     """Apply goal and configuration to changed tests in the table. Cases of a failing check are only reported."""
     failing = {result.name for result in own.failures}
-    cases = (
-        _weigh_case(case, failing, copy, goal, config) if {"CHANGED", "asks"} & {case.outcome, case.consequence} else case
-        for case in table.cases
-    )
-    return table.model_copy(update={"cases": tuple(cases)})
+    pairs = zip(own.results, copy.report.results, strict=True) if copy.report else ()
+    low = {result.name for result, with_start in pairs if _misses_coverage(with_start)}
+
+    def weigh(case: Case) -> Case:
+        if case.name == case.check and case.name in low and not case.red_on_base:  # new source needs new tests
+            why = "misses its coverage without the new tests, and all others pass"
+            return case.model_copy(update={"consequence": "reported", "why": why})
+        is_open = {"CHANGED", "asks"} & {case.outcome, case.consequence}
+        return _weigh_case(case, failing, copy, goal, config) if is_open else case
+
+    return table.model_copy(update={"cases": tuple(map(weigh, table.cases))})
+
+
+def _misses_coverage(result: CheckResult) -> bool:
+    """Whether all tests of a failing check pass, and it says that they cover too little."""
+    all_pass = result.counts is not None and result.counts.executed > 0 and not result.counts.failed
+    return all_pass and not result.passed and _LOW_COVERAGE.search(f"{result.head}\n{result.tail}") is not None
 
 
 def _weigh_case(case: Case, failing: Collection[str], copy: TrustedRun, goal: str, config: InvariantsConfig) -> Case:

@@ -191,6 +191,24 @@ def test_a_check_that_needs_the_tests_that_the_goal_asks_for_is_a_question(
     assert weigh(check(passed=False), "pytest", goal=goal) == (blocked, asked)
 
 
+@pytest.mark.parametrize(
+    ("tail", "failed", "asked"),
+    [
+        ("FAIL Required test coverage of 90% not reached. Total coverage: 80.00%", 0, ()),
+        ('Jest: "global" coverage threshold for lines (90%) not met: 80%', 0, ()),
+        ("ERROR: Coverage for lines (80%) does not meet global threshold (90%)", 0, ()),
+        ("Required test coverage of 90% reached. Total coverage: 95.00%", 0, ("pytest",)),
+        ("FAIL Required test coverage of 90% not reached.", 1, ("pytest",)),
+    ],
+)
+def test_a_check_that_only_misses_its_coverage_without_the_new_tests_is_no_question(
+    tail: str, failed: int, asked: tuple[str, ...]
+) -> None:
+    result = check(passed=False, tail=tail, counts=TestCounts(passed=3, failed=failed))
+    assert weigh(result) == ([], asked)
+    assert weigh(result, "pytest") == (["pytest"], ())  # it failed before as well
+
+
 @pytest.mark.feature("V16")
 def test_a_check_that_needs_the_tests_that_the_goal_asks_for_is_one_question_in_its_own_words() -> None:
     of = config(goal="Add tests until count.sh passes.")
