@@ -193,7 +193,8 @@ def require_head(top: Path) -> None:
     """Raise OperatorError if HEAD has no commit that work could begin with."""
     if not succeeds(top, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"):
         where = f"git -C {shlex.quote(str(top))}"
-        remedy = f"check out a branch that has one, or make a first commit: {where} commit --allow-empty -m start"
+        first = f"{where} add --all && {where} commit --allow-empty -m start"
+        remedy = f"check out a branch that has one, or make a first commit: {first}"
         raise OperatorError("the repository has no commit yet", expected="HEAD at a commit", found=str(top), remedy=remedy)
 
 

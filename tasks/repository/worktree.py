@@ -109,10 +109,13 @@ def _add_worktree(repository: Repository, path: Path, branch: str, start: str) -
     try:
         git(repository.common, "worktree", "add", "--quiet", *target)
     except GitError as error:
+        # as git-lfs, whose settings came with a copied configuration
+        missing = re.search(r"([\w.-]+): (?:command )?not found", error.stderr)
+        install = f"install {missing[1]}, which git's configuration names as a filter or a hook" if missing else ""
         raise OperatorError(
             f"the worktree for branch {branch} could not be created",
             found=error.stderr,
-            remedy=f"free the branch and the folder {path}, then resume",
+            remedy=f"{install or f'free the branch and the folder {path}'}, then resume",
         ) from error
 
 

@@ -88,6 +88,14 @@ def test_a_folder_that_is_full_of_something_else_is_refused_and_kept(work: LoopW
     assert (tmp_path / "full" / "mine").read_text() == "precious"
 
 
+def test_a_filter_that_is_not_installed_is_named_with_what_to_do(work: LoopWork, tmp_path: Path) -> None:
+    commit(work.path, "a large file", {".gitattributes": "*.bin filter=lfs\n", "a.bin": "pointer"})
+    for key, value in (("required", "true"), ("smudge", "no-git-lfs smudge -- %f")):
+        sh(work.repository.top, "config", f"filter.lfs.{key}", value)
+    with pytest.raises(OperatorError, match="install no-git-lfs"):
+        ensure_worktree(work.repository, tmp_path / "second", "second", work.sh("rev-parse", "HEAD"))
+
+
 def test_a_state_that_was_fetched_without_its_work_says_what_to_fetch(work: LoopWork, tmp_path: Path) -> None:
     elsewhere = commit(work.path, "work")
     sh(tmp_path, "clone", "--quiet", "--single-branch", "--branch", "main", "--no-local", "top", "clone")
