@@ -129,8 +129,14 @@ def checkout_of(repository: Repository, branch: str) -> Path | None:
     ref = f"refs/heads/{branch}"
     listed = git_bytes(repository.common, "for-each-ref", "--format=%(refname) %(worktreepath)", "--", ref)
     folder = Path(os.fsdecode(listed.removeprefix(f"{ref} ".encode()).removesuffix(b"\n")))
-    is_bare = repository.bare and folder.resolve() == repository.common  # git lists a bare repository as a worktree of its HEAD
-    return folder if listed.startswith(f"{ref} /".encode()) and folder.is_dir() and not is_bare else None
+    if not listed.startswith(f"{ref} /".encode()) or not folder.is_dir():
+        return None
+    if folder.resolve() != repository.common:
+        return folder
+    # git names the git folder itself if the repository is bare, and if `.git` in the checkout is a file that leads to it
+    own = git(repository.top, "rev-parse", "--absolute-git-dir").removesuffix("\n")
+    is_here = Path(own).resolve() == repository.common
+    return None if repository.bare else repository.top if is_here else folder
 
 
 def move_branch(repository: Repository, ref: str, old: str, new: str) -> bool:

@@ -141,6 +141,15 @@ def test_changes_to_other_files_survive_an_update_of_the_checkout(landing: Prove
     assert ((landing.top / "app.py").read_text(), (landing.top / "items" / "mine").read_text()) == ("half done\n", "mine\n")
 
 
+def test_a_checkout_whose_git_folder_is_elsewhere_is_updated(tmp_path: Path) -> None:
+    """As that of a submodule."""
+    top = make_repository(tmp_path / "top", AT_MOST_TWO, "--separate-git-dir", str(tmp_path / "git"))
+    landing = make_proven_loop(top, tmp_path, {"items/mine": "mine\n"})
+    landing.land()
+    assert landing.at("main") == landing.merged.commit
+    assert sh(top, "status", "--porcelain") == ""
+
+
 def test_an_uncommitted_file_is_not_overwritten(landing: ProvenLoop) -> None:
     write(landing.top, {"items/mine": "somebody's own\n"})
     ending = landing.land().ending
