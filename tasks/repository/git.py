@@ -140,12 +140,16 @@ def open_repository(path: Path, *, unborn: bool = False) -> Repository:
         is_bare = git(path, "rev-parse", "--is-bare-repository").strip() == "true"
         common = (path / _rev_parse_path(path, "--git-common-dir")).resolve()
         top = common if is_bare else _rev_parse_path(path, "--show-toplevel").resolve()
+        # in the git folder, because git also refuses that one if another user owns it
+        is_empty = not git(common, "for-each-ref", "--count=1", "--format=%(objectname)")
     except GitError as error:
         if "dubious ownership" in error.stderr:
+            owned = re.findall(r"safe\.directory (.+)", error.stderr)[:1] or [shlex.quote(str(path))]
+            owned += [f"{owned[0]}/.git"] if not owned[0].endswith("/.git") and Path(owned[0], ".git").is_dir() else []
             raise OperatorError(
                 "git refuses the repository because another user owns it",
                 found=str(path),
-                remedy=f"git config --global --add safe.directory {shlex.quote(str(path))}",
+                remedy=" && ".join(f"git config --global --add safe.directory {folder}" for folder in owned),
             ) from error
         raise OperatorError(
             "this is not a git repository",
@@ -161,7 +165,7 @@ def open_repository(path: Path, *, unborn: bool = False) -> Repository:
             remedy=f"git config --file {shlex.quote(str(common / 'config'))} --unset core.worktree",
         )
     # any branch is enough: HEAD may name one that nobody has pushed, as after `git init --bare` and in clones of it
-    if not unborn and not git(top, "for-each-ref", "--count=1", "--format=%(objectname)"):
+    if is_empty and not unborn:
         require_head(top)
     return Repository(top=top, common=common, bare=is_bare)
 

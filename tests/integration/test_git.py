@@ -73,6 +73,22 @@ def test_a_folder_without_a_repository_is_refused(tmp_path: Path) -> None:
     assert "not a git repository" in str(refusal(tmp_path))
 
 
+@pytest.mark.needs("root")
+def test_a_repository_of_another_user_is_refused_until_git_trusts_checkout_and_git_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    top, settings = make_repository(tmp_path / "top"), tmp_path / "settings"
+    for path in (top, top / ".git"):
+        os.chown(path, 65534, 65534)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(settings))
+    trust = "git config --global --add safe.directory"
+    assert refusal(top).remedy == f"{trust} {top} && {trust} {top}/.git"
+    settings.write_text(f"[safe]\n\tdirectory = {top}\n")
+    assert refusal(top).remedy == f"{trust} {top}/.git"
+    settings.write_text(f"[safe]\n\tdirectory = {top}\n\tdirectory = {top}/.git\n")
+    assert open_repository(top).top == top
+
+
 def test_a_damaged_repository_is_refused_with_gits_own_words(tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     sh(top, "config", "core.repositoryFormatVersion", "99")
@@ -83,16 +99,6 @@ def test_a_damaged_repository_is_refused_with_gits_own_words(tmp_path: Path) -> 
 def test_a_path_that_is_no_folder_is_rejected(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     assert str(tmp_path / name) in refusal(tmp_path / name).found
-
-
-@pytest.mark.needs("root")
-def test_a_repository_of_another_user_is_rejected_with_git_s_remedy(tmp_path: Path) -> None:
-    top = make_repository(tmp_path / "top")
-    for path in (top, top / ".git"):
-        os.chown(path, 65534, 65534)
-    error = refusal(top)
-    assert "another user owns it" in error.problem
-    assert error.remedy.endswith(f"safe.directory {top}")
 
 
 def test_a_machine_without_room_for_another_process_is_the_worlds_fault(tmp_path: Path) -> None:
