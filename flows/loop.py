@@ -48,4 +48,4 @@ def loop(request: LoopRequest) -> State[dict[str, Any]]:
         publish_artifacts(state)
         state = finish(context, state)
         tidy(context, state)
-    return engine_state(state)
+    return engine_state(state, initial)

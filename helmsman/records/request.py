@@ -54,8 +54,8 @@ def _unwrap(value: Any) -> Any:
 
 # a worker's process starts in the folder of the flows, so a relative path would name that
 IS_ABSOLUTE = satisfies(lambda path: path.startswith("/"), "relative", "expected an absolute path")
-Folder = Annotated[str, Field(min_length=1), AfterValidator(str.strip), IS_ABSOLUTE]
-"""Path of a repository. A form may add a line end."""
+Folder = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": r"^\s*/"}), AfterValidator(str.strip), IS_ABSOLUTE]
+"""Path of a repository. A form may add a line end. With the pattern the server refuses a relative one before a run exists."""
 
 
 def _one_number(schema: dict[str, Any]) -> None:

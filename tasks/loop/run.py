@@ -205,13 +205,16 @@ def _save_edits(context: LoopContext, state: LoopState) -> None:
         publish(MemoryNoted(lines=(line,)))
 
 
-def engine_state(state: LoopState) -> EndState:
-    """The final state of the flow run, with the reason and the next step."""
+def engine_state(state: LoopState, initial: LoopState) -> EndState:
+    """The final state of the flow run, with the reason and the next step. `initial`: the state that this run found."""
     outcome = state.outcome or Outcome.WAITING
     kind, name = STATE_TYPES.get(outcome, StateType.FAILED), outcome.replace("_", " ").capitalize()
     why = state.ending or state.waiting
     result = result_of(state, state_ref(state.loop))
     messages = [f"{why.rule}: {why.reason.rstrip('.')}"] if why else []
+    if state.ending and state.ending == initial.ending and runs.is_under_a_worker() and runs.driven_loop() != state.uid:
+        ended = f"{state.ending.at:%Y-%m-%d %H:%M} UTC"
+        messages.insert(0, f"This run did nothing: loop {state.loop} ended on {ended}. For a new loop, leave its id out")
     messages += ["Retry this run to continue the loop."] if runs.is_under_a_worker() and kind is not StateType.COMPLETED else []
     return EndState(type=kind, name=name, message=". ".join(messages), data=result.model_dump(mode="json"))
 

@@ -56,6 +56,9 @@ def test_a_worker_runs_a_loop_and_the_api_rejects_an_invalid_request(team: Team,
     assert "completion.verified" in run["state"]["message"]
     assert (bench.state.outcome, bench.state.iteration) == (Outcome.COMPLETED, 1)
     assert git(bench.repository, "show", f"helmsman/{LOOP}:answer") == "42\n"
+    again = team.ended(team.start(bench, "an answer", "test -e answer"))
+    assert (again["state_type"], bench.state.iteration) == ("COMPLETED", 1)
+    assert again["state"]["message"].startswith(f"This run did nothing: loop {LOOP} ended on ")
 
 
 @pytest.mark.feature("H2")

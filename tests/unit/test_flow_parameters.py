@@ -68,6 +68,8 @@ def test_fields_of_the_form_are_configuration_and_win_over_settings() -> None:
 @pytest.mark.parametrize("path", [".", "~/shop", "https://git.example.org/shop.git", " "])
 def test_a_repository_is_named_by_an_absolute_path_because_a_worker_starts_in_the_folder_of_the_flows(path: str) -> None:
     assert LoopRequest(repository="/srv/shop\n").repository == "/srv/shop"
+    allowed = LoopRequest.model_json_schema()["properties"]["repository"]["pattern"]  # by which a server refuses it earlier
+    assert (re.search(allowed, "/srv/shop\n") is not None, re.search(allowed, path)) == (True, None)
     with pytest.raises(ValidationError, match="expected an absolute path"):
         LoopRequest(repository=path)
 
