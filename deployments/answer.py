@@ -4,6 +4,7 @@ import signal
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from tasks.engine.embedded import configured_api
 from tasks.repository.git import Repository, open_repository
 from tasks.repository.loop_context import group_folder, loop_folder
 from tasks.repository.state_ref import read_state, show_state, state_ref
-from tasks.system.clock import now_utc
 from tasks.system.environment import own_environment
 from tasks.system.lock import holder, process_of
 
@@ -62,8 +62,8 @@ def answer(
         raise OperatorError("the question does not offer this choice", expected=expected, found=display(choice), remedy=remedy)
     by = by or own_environment().get("USER", "")
     given = {"decision": choice, "guidance": guidance, "settings": "\n".join(settings or ()), "by": by}
-    reply = answer_from_form(state, gate, read_form(gate, given), via="command line", now=now_utc())
-    apply_answer(state, reply, now_utc())
+    reply = answer_from_form(state, gate, read_form(gate, given), via="command line", now=datetime.now(UTC))
+    apply_answer(state, reply, datetime.now(UTC))
     first = answers.store_answer(loop_folder(repository, loop).answers, state.uid, reply)
     if first != reply:
         problem, remedy = f"the question of loop {loop} has already been answered", f"helmsman status {loop}"
@@ -84,7 +84,7 @@ def waits_for_answer(repository: Repository, state: LoopState, config: LoopConfi
     if gate is None or config.gates.ask or config.tracker.kind:
         return False
     reply = answers.find_answer(loop_folder(repository, state.loop).answers, state.uid, gate.key)
-    return reply is None and timeout_answer(gate, now_utc()) is None
+    return reply is None and timeout_answer(gate, datetime.now(UTC)) is None
 
 
 def _open_gate(state: LoopState) -> Gate:

@@ -30,8 +30,7 @@ from tasks.memory import memory_url, open_for_reading
 from tasks.models.sending import asks_claude_code
 from tasks.repository.git import Repository, git, open_repository
 from tasks.sandbox.probe import require_sandbox
-from tasks.system.claude_binary import find_binary
-from tasks.system.environment import agent_environment, neutral_directory, other_environment, own_environment
+from tasks.system.environment import agent_environment, find_binary, neutral_directory, other_environment, own_environment
 from tasks.system.paths import state_home
 from tasks.system.process import run
 

@@ -15,9 +15,8 @@ from deployments.trust import require_consent
 from helmsman.config import Section
 from helmsman.config.layers import from_assignments, merge_tables, problem_of
 from helmsman.errors import OperatorError
-from helmsman.naming import OWN_BRANCHES, loop_id
 from helmsman.orient.decomposition import approaches, chain_file
-from helmsman.plain import clean, short_line
+from helmsman.plain import OWN_BRANCHES, clean, loop_id, short_line
 from helmsman.records.decision import Outcome
 from helmsman.records.request import (
     LONGEST_CHAIN_ID,

@@ -10,17 +10,17 @@ from pathlib import Path
 from rich.console import Console
 
 from deployments.dialogue import ask_text, confirm, exiting_cleanly, repo_option, require_utf8, say
-from deployments.lines import show_on
-from deployments.output import fields, print_result, write_file
+from deployments.output import fields, print_result, show_on, write_file
 from deployments.trust import may_ask, refuse_untrusted
 from helmsman.config import CheckConfig
 from helmsman.config.layers import display
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.parsers.project import Candidate, Detection, Kind, find_commands, without_covered
-from helmsman.parsers.rubric import criteria_of
-from helmsman.plain import clean, clean_lines
-from helmsman.render.first_files import DEFAULT_TIMEOUT, helmsman_toml, rubric_md
+from helmsman.parsers.rubric import criteria_of, read_rubric
+from helmsman.plain import clean, clean_lines, one_line
+from helmsman.prompts import render
 from helmsman.texts import format_duration, plural
+from helmsman.toml_text import toml_line, toml_string
 from helmsman.verify.redundancy import kinds
 from tasks.checks.project import Trial, TrialOutcome, read_project, try_all, try_one
 from tasks.loop.configure import RUBRIC, read_layers
@@ -42,6 +42,7 @@ TAIL_LINES = 3
 MAY_THEY_RUN = "Do you trust this repository, and may these commands run as you, now once in a clean checkout and later in loops?"
 DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor")  # folders of installed packages, missing in a fresh checkout
 UNSEEN_SHOWN = 5
+DEFAULT_TIMEOUT: float = CheckConfig.model_fields["timeout_seconds"].default
 
 
 @dataclass(frozen=True)
@@ -250,3 +251,38 @@ def find_obstacles(top: Path) -> dict[str, str]:
         if TOML not in reasons and any(layer.source.startswith("pyproject.toml") for layer in read_layers(top)):
             reasons[TOML] = "pyproject.toml has [tool.helmsman], which helmsman.toml would replace completely"
     return reasons
+
+
+def helmsman_toml(
+    goal: str,
+    checks: Sequence[tuple[CheckConfig, str]],
+    left_out: Sequence[tuple[str, str]] = (),
+    setup: Sequence[str] = (),
+    *,
+    setup_needed: bool = False,
+) -> str:
+    """The text of helmsman.toml, which reads as the same values. An empty goal is left to the command line.
+
+    Checks and omitted commands have the reason next to them. `setup_needed`: a check failed without setup.
+    """
+
+    def check_lines(check: CheckConfig) -> list[str]:
+        name = [f"name = {toml_line(check.name)}"] if check.name else []
+        timeout = [f"timeout_seconds = {check.timeout_seconds:g}"] if check.timeout_seconds != DEFAULT_TIMEOUT else []
+        return [*name, f"command = {toml_line(check.command)}", *timeout]
+
+    check_rows = [(check_lines(check), why) for check, why in checks]
+    goal_string, setup_lines = toml_string(goal) if goal else "", [toml_line(command) for command in setup]
+    text = render(
+        "init_toml", goal=goal_string, checks=check_rows, left_out=left_out, setup=setup_lines, setup_needed=setup_needed
+    )
+    return f"{text}\n"
+
+
+def rubric_md(criteria: Sequence[str]) -> str:
+    """The text of RUBRIC.md. Without criteria it only explains how to write them."""
+    lines = [f"- [c{number}] {one_line(text)}" for number, text in enumerate(criteria, 1)]
+    # what would be read as options or as a tick alone is made part of the sentence
+    criteria_lines = [f"{line} ." if read_rubric(f"## Judge criteria\n{line}").problems else line for line in lines]
+    text = render("init_rubric", criteria=criteria_lines)
+    return f"{text}\n"

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from deployments.lines import show_on
+from deployments.output import show_on
 from helmsman.plain import clean
 from helmsman.records import events
 from helmsman.records.events import Event

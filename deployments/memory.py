@@ -25,7 +25,6 @@ from helmsman.plain import clean, shorten
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, TaskType
 from tasks.memory import Store, guardrails_path, memory_url, open_store, project_id, write_guardrails
 from tasks.repository.git import Repository, open_repository
-from tasks.system.clock import now_utc
 
 GUARDRAIL = "guardrail"
 NO_MATCH = "nothing matches; loops add lessons as they run: helmsman run GOAL --check CMD"
@@ -72,7 +71,7 @@ class Memory:
 @contextmanager
 def open_memory(repo: Path) -> Generator[Memory]:
     """Open the store that a loop in this repository would use; outside of one, the environment's or the user's store."""
-    repository, now = repository_if_any(repo), now_utc()
+    repository, now = repository_if_any(repo), datetime.now(UTC)
     url = memory_url("")
     if not url and repository:
         url = configuration(repository, {}, goal_later=True).config.memory.url

@@ -15,7 +15,7 @@ import typer
 
 from deployments.start_directory import file_from_start, from_start
 from helmsman.errors import HelmsmanError
-from helmsman.naming import LOOP_ID
+from helmsman.plain import LOOP_ID
 
 TABLE: Mapping[str, Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("commands.toml").read_text(encoding="utf-8"))
 Offer = Callable[[typer.Context, str], list[str]]

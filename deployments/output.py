@@ -1,18 +1,27 @@
-"""Output of a command: its result on standard output, and atomically written files."""
+"""Output of a command: its result on standard output, coloured lines, and atomically written files."""
 
 import errno
 import json
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean, clean_lines
 from tasks.system.files import draft_file
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 LABEL = 11  # columns of a label, as in `status`
+STYLES = {
+    "#": "bold", "check      ✔": "green", "check      ✘": "red", "→": "cyan", "warn": "yellow", "limit": "yellow", "abort": "red"
+}  # fmt: skip
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d)(:\d\d)? UTC")
 
 
 def print_result(plain: Any, lines: Iterable[str], *, as_json: bool) -> None:
@@ -60,3 +69,22 @@ def write_file(path: Path, text: str, what: str, remedy: str, *, force: bool = T
     if is_taken:
         advice = "choose another file, or overwrite it with --force"
         raise OperatorError(f"{what} already exists and was not overwritten", found=str(path), remedy=advice)
+
+
+def in_local_time(text: str) -> str:
+    """Convert UTC times in a text to local time with the zone name."""
+
+    def local(match: re.Match[str]) -> str:
+        moment = datetime.strptime(match[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC).astimezone()
+        return f"{moment:%Y-%m-%d %H:%M}{match[2] or ''} {moment:%Z}"
+
+    return _MOMENT.sub(local, text)
+
+
+def show_on(console: "Console", lines: Iterable[str], before: str = "") -> None:
+    """Print lines without markup. `before`: prefix of each line, such as its loop."""
+    from rich.text import Text  # most commands print without it
+
+    for line in lines:
+        style = next((style for start, style in STYLES.items() if line.lstrip().startswith(start)), "")
+        console.print(Text(in_local_time(f"{before}{line}"), style=style), soft_wrap=True)

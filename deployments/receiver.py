@@ -42,7 +42,6 @@ from helmsman.plain import clean
 from helmsman.records.triggers import Ignored, Source
 from tasks.engine.embedded import configured_api
 from tasks.repository.git import open_repository
-from tasks.system.clock import now_utc
 from tasks.triggers.deliveries import Deliveries, Event, deliveries_file
 from tasks.triggers.pushes import read_allowed_file
 
@@ -246,7 +245,9 @@ def starting_runs(deliveries: Deliveries) -> Generator[Callable[[], None]]:
             _log.error("%s is not started: %s", event.what, clean(str(error)))
             return
         deliveries.started(event, run)
-        _log.info("%s: flow run %s, %.1f s after receipt", event.what, run, (now_utc() - event.received_at).total_seconds())
+        _log.info(
+            "%s: flow run %s, %.1f s after receipt", event.what, run, (datetime.now(UTC) - event.received_at).total_seconds()
+        )
 
     def work() -> None:
         while not done.is_set():

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
 from functools import reduce
 from importlib import import_module
 from io import FileIO
@@ -18,19 +19,17 @@ from rich.console import Console
 from deployments.answer import waits_for_answer
 from deployments.choosing import driver_of, interruption
 from deployments.dialogue import confirm, has_terminal, say
-from deployments.lines import show_on
 from deployments.live import display
-from deployments.output import fields, print_result
+from deployments.output import fields, print_result, show_on
 from deployments.settings import configuration, invalid_name, key_settings, remote_settings
 from deployments.trust import COMMANDS, is_trusted, may_ask, refuse_untrusted, require_consent, with_consent
 from helmsman.agents import describe_briefly
 from helmsman.config import LoopConfig, RemoteConfig
 from helmsman.config.layers import from_assignments, merge_tables
 from helmsman.errors import Cancelled, OperatorError, TransientError
-from helmsman.naming import loop_id
 from helmsman.oversee.answers import reconfigure
 from helmsman.oversee.merging import is_merge_due
-from helmsman.plain import clean_lines
+from helmsman.plain import clean_lines, loop_id
 from helmsman.records.agents import Agent, AgentKind
 from helmsman.records.decision import Outcome
 from helmsman.records.events import PreparationStarted
@@ -53,9 +52,7 @@ from tasks.repository.remote import has_remote
 from tasks.repository.state_ref import Fenced, accept_state, read_state, show_state, state_ref, unverified_error
 from tasks.repository.worktree import describe_uncommitted
 from tasks.sandbox.probe import require_sandbox
-from tasks.system.claude_binary import find_binary
-from tasks.system.clock import now_utc
-from tasks.system.environment import SESSION_VARIABLES, neutral_directory, own_environment, refuse_nested
+from tasks.system.environment import SESSION_VARIABLES, find_binary, neutral_directory, own_environment, refuse_nested
 from tasks.system.faults import transient_error
 from tasks.system.journal import listening
 from tasks.system.lock import exclusive_driver
@@ -121,7 +118,7 @@ def start(repo: Path, *, yes: bool, as_json: bool = False, detach: bool = False,
     elif not (yes or detach or has_terminal()):
         raise OperatorError("there is no terminal to ask whether to start", remedy="pass --yes to start without asking")
     trust_commands(repository.consent_key)
-    state = create_loop(repository, resolved, name, now_utc())
+    state = create_loop(repository, resolved, name, datetime.now(UTC))
     request = LoopRequest(repository=str(repository.top), loop=state.loop)
     return (start_background if detach else drive)(repository, request, as_json=as_json)
 

@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import reduce
 from itertools import chain, islice
 from pathlib import Path
@@ -12,8 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from deployments.choosing import chosen_loop, continue_text, driver_of, interruption, is_group, lock_owner
-from deployments.lines import in_local_time
-from deployments.output import fields, print_result, write_file, write_stdout
+from deployments.output import fields, in_local_time, print_result, write_file, write_stdout
 from deployments.settings import configuration
 from deployments.start_directory import STANDARD_STREAM
 from helmsman import texts
@@ -49,7 +49,6 @@ from tasks.repository.state_ref import (
     show_state,
     state_ref,
 )
-from tasks.system.clock import now_utc
 from tasks.system.paths import LoopFolder
 
 PAGE = "report.html"
@@ -85,7 +84,7 @@ def _status_lines(repository: Repository, state: LoopState, result: LoopResult, 
         *texts.result_lines(result, driver=driver, interrupted=interruption(repository, state)),
         *([f"agent      {describe_briefly(state.agent.kind)}"] if state.agent else ()),
         *texts.standing_lines(state),
-        *(f"usage      {describe_window(window)}" for window in open_windows(state.usage, now_utc())),
+        *(f"usage      {describe_window(window)}" for window in open_windows(state.usage, datetime.now(UTC))),
         *([hat_fact(due).line] if (due := hat_record(state)) and state.ending is None else ()),
         *(steering_lines(state.oversight, state.config) if state.past_iterations else ()),
         *(fact.line for fact in finding_facts(state.findings) if not fact.is_detail),
@@ -263,9 +262,9 @@ def show_prompt(
     if loop is not None and settings:
         raise OperatorError("--set applies to a loop that does not exist yet", remedy="omit LOOP or --set")
     if loop is None:
-        shown = first_prompt(repository, configuration(repository, {"settings": settings}), now_utc(), judge=judge)
+        shown = first_prompt(repository, configuration(repository, {"settings": settings}), datetime.now(UTC), judge=judge)
     elif iteration is None:
-        shown = due_prompt(repository, existing_loop(repository, loop), now_utc(), judge=judge)
+        shown = due_prompt(repository, existing_loop(repository, loop), datetime.now(UTC), judge=judge)
     else:
         shown = sent_prompt(repository, existing_loop(repository, loop), iteration, judge=judge)
     briefing = shown.briefing

@@ -132,7 +132,7 @@ def _rubric_settings(path: Path | None) -> dict[str, Any]:
 
 def _post_comment(body: str) -> None:
     """Post it on the pull request and in the job's summary. Errors do not change the verdict."""
-    from tasks.trackers.pull_comment import thread_of, update_comment
+    from tasks.trackers.pull_request import thread_of, update_comment
 
     try:
         if summary := own_environment().get("GITHUB_STEP_SUMMARY"):

@@ -12,8 +12,8 @@ from rich.console import Console
 
 from deployments.choosing import chosen_loop, continue_text, driver_of
 from deployments.dialogue import exiting_cleanly
-from deployments.lines import show_on
 from deployments.live import display
+from deployments.output import show_on
 from deployments.show import show_status
 from helmsman.plain import clean, short_line
 from helmsman.records.events import GateAnswered, GateOpened, IterationRecorded

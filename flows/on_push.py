@@ -1,5 +1,6 @@
 """Handle a push: start the loop that the pushed commit configures, or report why not."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from prefect import flow
@@ -8,7 +9,6 @@ from prefect.client.schemas.objects import State
 from flows.loop import loop
 from helmsman.records.triggers import Ignored, Push
 from tasks.engine.runs import ending_with_reason
-from tasks.system.clock import now_utc
 from tasks.triggers.push_runs import completed_without_loop
 from tasks.triggers.pushes import handle_push
 
@@ -17,5 +17,5 @@ from tasks.triggers.pushes import handle_push
 @ending_with_reason
 def on_push(push: Push) -> State[dict[str, Any]]:
     """Check the push again, and drive its loop in this run, so that cancel and retry apply to it."""
-    result = handle_push(push, now_utc())
+    result = handle_push(push, datetime.now(UTC))
     return completed_without_loop(result) if isinstance(result, Ignored) else loop.fn(result)

@@ -1,6 +1,8 @@
-"""Sanitising of untrusted text: control characters become spaces."""
+"""Untrusted text made plain: control characters become spaces; names derived from it, and valid names of branches."""
 
 import re
+import textwrap
+import unicodedata
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
@@ -8,6 +10,15 @@ LONGEST_LINE = 300
 """Characters of untrusted text in a row or a sentence."""
 _TAG = re.compile(r"<(?=/?[a-zA-Z!])")
 _CODE_FENCE = re.compile(r"`{3,}|~{3,}")
+LONGEST_SLUG = 32
+PLAIN_NAME = r"^[a-z0-9]+(-[a-z0-9]+)*$"
+"""Safe in refs, file names, Prefect keys and shell commands."""
+LOOP_ID = PLAIN_NAME
+LONGEST_BRANCH = 200
+OWN_BRANCHES = "helmsman/"
+"""Prefix of the branches of loops."""
+_NOT_IN_BRANCHES = re.compile(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//|/\.|\.lock/")
+"""Characters and sequences that git forbids in refs."""
 
 
 def clean(text: str) -> str:
@@ -72,3 +83,17 @@ def did_you_mean(name: str, known: Iterable[str], format_name: Callable[[str], s
     in_other_sections = [candidate for candidate in known_names if candidate.rpartition(".")[2] == last_part]
     nearest = in_other_sections or get_close_matches(name[:_LONGEST_SLIP], known_names, cutoff=_NEAR)
     return f"; did you mean {' or '.join(map(format_name, nearest[:2]))}?" if nearest else ""
+
+
+def loop_id(goal: str, suffix: str) -> str:
+    """A short readable id: the goal's first words, and a suffix that makes it unique."""
+    ascii_goal = unicodedata.normalize("NFKD", goal).encode("ascii", "ignore").decode().lower()
+    lines = textwrap.wrap(" ".join(re.findall(r"[a-z0-9]+", ascii_goal)), LONGEST_SLUG) or ["loop"]
+    return f"{lines[0].replace(' ', '-')}-{suffix}"
+
+
+def is_branch(name: str) -> bool:
+    """Whether git accepts a name for a branch, and a terminal shows it unchanged."""
+    has_valid_length = 0 < len(name) <= LONGEST_BRANCH and name.isprintable()
+    has_invalid_end = name.startswith(("-", ".", "/")) or name.endswith((".lock", ".", "/")) or name in {"@", "HEAD"}
+    return has_valid_length and not has_invalid_end and not _NOT_IN_BRANCHES.search(name)

@@ -21,8 +21,7 @@ from helmsman.config.infrastructure import (
     TrackerConfig,
     WorkspaceConfig,
 )
-from helmsman.config.loop import VERIFYING, LoopConfig
-from helmsman.config.oversight import CriticalConfig, DetectConfig, LadderConfig
+from helmsman.config.loop import VERIFYING, CriticalConfig, DetectConfig, LadderConfig, LoopConfig
 
 __all__ = [
     "VERIFYING", "AgentConfig", "CheckConfig", "ClaudeConfig", "CriterionConfig", "CriticalConfig", "DetectConfig", "GatesConfig",

@@ -7,7 +7,7 @@ from pydantic import Field, StringConstraints, ValidationInfo, field_validator, 
 from pydantic_core import PydanticCustomError
 
 from helmsman.config.base import STORED, Count, OperatorKey, Owner, RepositoryKey, Section, Words, satisfies
-from helmsman.naming import OWN_BRANCHES, is_branch
+from helmsman.plain import OWN_BRANCHES, is_branch
 
 Format = Literal["text", "json", "codex", "copilot", "cursor", "gemini", "messages", "opencode", "events"]
 """Output format of a program, which selects its parser."""

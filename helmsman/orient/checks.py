@@ -1,10 +1,11 @@
-"""Checks and their results in a prompt, in the same form in every section."""
+"""Results of the checks and of the judge: in a prompt, in the same form in every section, and in files beside it."""
 
 import re
 from collections.abc import Iterable, Mapping
 
 from helmsman.plain import clean, clean_lines, shorten
 from helmsman.records.checks import CheckResult
+from helmsman.records.proof import JudgeMemory
 from helmsman.texts import plural
 
 LOGS = ".helmsman/checks"
@@ -56,3 +57,19 @@ def check_logs(results: Iterable[CheckResult]) -> dict[str, str]:
 def output_text(result: CheckResult) -> str:
     """Stored part of the output of a check."""
     return "\n[… left out …]\n".join(part for part in (result.head.strip(), result.tail.strip()) if part)
+
+
+def feedback_file(memory: JudgeMemory) -> str:
+    """JUDGE_FEEDBACK.md: all stored rejections, newest last, rendered from the state; edits of the file are not read."""
+    text = "# Why the judge rejected the work\n"
+    for rejection in memory.feedback:
+        again = f"; repeated {rejection.repeated} times" if rejection.repeated else ""
+        heading = f"Iteration {rejection.iteration}, {rejection.consecutive} in a row, {rejection.at:%Y-%m-%d %H:%M} UTC{again}"
+        text += f"\n## {heading}\n{rejection.reason}\n"
+    return text if memory.feedback else f"{text}\nNo rejection yet.\n"
+
+
+def evolution_file(memory: JudgeMemory) -> str:
+    """JUDGE_EVOLUTION.md: one principle for each verdict, newest last, for the judge."""
+    lines = "".join(f"- {note}\n" for note in memory.notes) or "No verdict yet.\n"
+    return f"# What the judge has learnt\n\n{lines}"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from itertools import groupby, islice
 
-from helmsman.config.oversight import Sensitivity
+from helmsman.config.loop import Sensitivity
 from helmsman.oversee.detector import Detection
 from helmsman.oversee.progress import has_worked, is_comparable, made_progress, place
 from helmsman.plain import clean

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
 
-from helmsman.config.oversight import DetectConfig, Sensitivity
+from helmsman.config.loop import DetectConfig, Sensitivity
 from helmsman.oversee.cycles import (
     fewer_fail,
     is_checked,

@@ -11,10 +11,9 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
 from helmsman.parsers.markdown_text import rendered, visible
 from helmsman.parsers.pushes import AllowedRepo, ForgeRepository, matches_branch
-from helmsman.plain import block_quote, clean
+from helmsman.plain import OWN_BRANCHES, block_quote, clean, is_branch, loop_id
 from helmsman.records.base import Record
 from helmsman.records.triggers import (
     HIGHEST_NUMBER,

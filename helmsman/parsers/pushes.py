@@ -14,9 +14,8 @@ from pydantic_core import ErrorDetails
 from helmsman.config.base import Section
 from helmsman.config.layers import Layer, display, resolve
 from helmsman.errors import OperatorError
-from helmsman.naming import OWN_BRANCHES, is_branch, loop_id
 from helmsman.parsers.paths import match_pieces, pieces_of
-from helmsman.plain import did_you_mean
+from helmsman.plain import OWN_BRANCHES, did_you_mean, is_branch, loop_id
 from helmsman.records.base import Record
 from helmsman.records.triggers import Ignored, Push, is_commit
 

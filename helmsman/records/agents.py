@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.config.infrastructure import Format, PromptWay
-from helmsman.naming import PLAIN_NAME
+from helmsman.plain import PLAIN_NAME
 from helmsman.records.agent import AgentOutcome
 from helmsman.records.base import Record
 

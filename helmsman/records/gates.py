@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from helmsman.naming import PLAIN_NAME
+from helmsman.plain import PLAIN_NAME
 from helmsman.records.base import Record
 
 GATE = "gate."

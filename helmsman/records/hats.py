@@ -7,8 +7,7 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from helmsman.config.base import satisfies
-from helmsman.naming import PLAIN_NAME
-from helmsman.plain import prose
+from helmsman.plain import PLAIN_NAME, prose
 from helmsman.records.agent import FailureClass
 from helmsman.records.base import Record
 

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from helmsman.config import Section
 from helmsman.config.base import satisfies
 from helmsman.config.layers import merge_tables, nest
-from helmsman.naming import LOOP_ID
+from helmsman.plain import LOOP_ID
 from helmsman.records.base import Record
 from helmsman.records.decision import Outcome
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from helmsman.config.base import satisfies
-from helmsman.naming import is_branch
+from helmsman.plain import is_branch
 from helmsman.records.base import Record
 
 _COMMIT = r"[0-9a-f]{40}|[0-9a-f]{64}"

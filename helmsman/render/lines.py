@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from helmsman.config import LoopConfig
 from helmsman.memory.recall import recalled_lines
-from helmsman.naming import OWN_BRANCHES
-from helmsman.plain import clean, in_plain_words, shorten
+from helmsman.plain import OWN_BRANCHES, clean, in_plain_words, shorten
 from helmsman.records.alignment import AlignResult
 from helmsman.records.checks import CheckReport
 from helmsman.records.control import EscalationLevel, Oversight

@@ -7,7 +7,7 @@ allows only the style with the given digest, so that a text that escaped all esc
 import base64
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import accumulate
 
@@ -22,12 +22,11 @@ from helmsman.records.iteration import IterationRecord
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
 from helmsman.render.artifacts import plan_lines
-from helmsman.render.charts import Point, line_chart
 from helmsman.render.facts import PARTS, VERDICTS, Fact, as_code, facts, first_lines, front_facts
 from helmsman.render.lines import next_steps
 from helmsman.render.templating import render_html
 from helmsman.render.verification import outcome_text
-from helmsman.texts import SIGNS, plan_text, plural
+from helmsman.texts import SIGNS, plan_text, plural, short_number
 
 MOST_SHOWN = 500  # attempts at iterations, the newest
 MOST_OUTPUTS = 50  # iterations that are shown with the outputs of checks and the agent's last message
@@ -47,6 +46,18 @@ ENDINGS: Mapping[Outcome | None, str] = {
     None: "calm",
 }
 """Looks of outcomes; others look like a warning. None: the loop continues."""
+Point = tuple[float, float]
+
+LARGEST = 1e15  # larger numbers are not measurements, and their sums would overflow
+INK = "#727d8a"
+"""Readable on white and on black: an image does not know its background."""
+COLOUR = "#3b82c4"
+"""Of lines."""
+MOST_MARKED = 60  # points that have a dot and a tooltip each; charts with more have none
+WIDTH, HEIGHT = 440, 190
+"""Size of a chart: two fit side by side, and one is legible on a phone."""
+LEFT, RIGHT, TOP, BOTTOM = 66, WIDTH - 18, 54, HEIGHT - 26
+"""Edges of the area of the line."""
 
 
 def style() -> str:
@@ -136,3 +147,38 @@ def _entries(records: Sequence[IterationRecord], *, outputs_from: int) -> Iterat
             "parts": [(part, part_facts) for part in PARTS if (part_facts := [fact for fact in all_facts if fact.part == part])],
             "outcomes": outcome_text(record),
         }
+
+
+def line_chart(title: str, points: Sequence[Point], *, label: str, reach: Sequence[float] = ()) -> Markup:
+    """Values over iterations as SVG, for light and dark backgrounds and for colour-blind people. Without script and style.
+
+    The axis includes zero, `reach` and every value, so that no line looks steeper than it is.
+    """
+    drawn = sorted((x, y) for x, y in points if abs(x) < LARGEST and abs(y) < LARGEST)  # drops NaN and infinity
+    xs, ys = [x for x, _ in drawn] or [0.0], [0.0, *reach, *(y for _, y in drawn)]
+    across, up = _scale(xs, LEFT, RIGHT - 6), _scale(ys, BOTTOM, TOP)
+    places = [(across(x), up(y)) for x, y in drawn]
+    tips = [f"at {short_number(x)}: {short_number(y)}" for x, y in drawn] if len(drawn) <= MOST_MARKED else []
+    return render_html(
+        "line_chart.svg",
+        title=title,
+        shown=bool(drawn),
+        width=WIDTH,
+        height=HEIGHT if drawn else 64,
+        label=label,
+        colour=COLOUR,
+        path=" ".join(f"{x:.1f},{y:.1f}" for x, y in places) if len(places) > 1 else "",
+        dots=[(x, y, tip) for (x, y), tip in zip(places, tips, strict=False)],
+        across=[(across(x), short_number(x)) for x in dict.fromkeys((min(xs), max(xs)))],
+        up=[(up(y), short_number(y)) for y in dict.fromkeys((min(ys), (min(ys) + max(ys)) / 2, max(ys)))],
+        left=LEFT,
+        right=RIGHT,
+        bottom=BOTTOM,
+        ink=INK,
+    )
+
+
+def _scale(values: Sequence[float], begin: float, end: float) -> Callable[[float], float]:
+    """Linear map from the range of the values to image coordinates; a single value is centred."""
+    low, high = min(values), max(values)
+    return lambda value: begin + ((value - low) / (high - low) if high > low else 0.5) * (end - begin)

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import islice
 from posixpath import basename
 from typing import NamedTuple
@@ -16,10 +16,11 @@ from helmsman.config import InvariantsConfig
 from helmsman.parsers.expectations import may_be_expected
 from helmsman.parsers.literals import text_of
 from helmsman.parsers.paths import matches_any
-from helmsman.parsers.source import Place, Source, is_generated, is_source, is_test_file, is_test_support
+from helmsman.parsers.source import Place, Source, is_generated, is_source, is_test_file, is_test_support, language_of
+from helmsman.plain import shorten
 from helmsman.records.checks import Finding, Weight
 from helmsman.texts import plural
-from helmsman.verify.commands import only_runs_tests
+from helmsman.verify.commands import only_runs_tests, scripts_run_by
 from helmsman.verify.diff import FileDiff, TreeDiff
 from helmsman.verify.findings import Spot, finding, join_some
 from helmsman.verify.overlap import values_in_data
@@ -46,6 +47,9 @@ _FEWEST, _MOST, _SHARE = 2, 500, 0.75
 """Fewest and most new values in a file, and the share that tests must name: three for each other value, as in `overlap`. A table
 of units or numerals, or the routes of a service, has more others. Half was reached by none of 1,105 public commits.
 """
+SHORTEST_NAME = 7  # minimum characters of a file's name: `test.py` is too common
+SHOWN = 60  # characters of a line
+_TEST_FUNCTION = re.compile(r"\bdef (test_\w+)")
 
 
 @dataclass(frozen=True)
@@ -283,3 +287,35 @@ HINTS = (
     Hint("suppressions", "Fix the code so that the checker passes.", _find_suppressions),
     Hint("settings", "Leave tests, checks and their settings unchanged, unless the goal asks for the change.", _find_settings),
 )
+
+
+def lines_on_tests(change: Change) -> Iterator[str]:
+    """Yield a clause on the first line of each changed source that looks at tests: that finds out about, reads or imports them.
+
+    None of 1,105 commits of eight public Python projects has such a line.
+    """
+    rules = {what: re.compile(pattern) for what, pattern in file_roles()["looks_at_tests"].items()}
+    texts = (*change.tests.values(), *(file.before or "" for file in change.diff if is_test_file(file.path)))
+    if functions := {name for text in texts for name in _TEST_FUNCTION.findall(text)}:
+        rules["names a test"] = re.compile(f"['\"](?:{'|'.join(sorted(functions))})['\"]")
+    programs = {basename(path) for command in change.commands for path in scripts_run_by(command)}
+    tests = {basename(path) for path in (*change.tests, *(file.path for file in change.diff)) if is_test_file(path)}
+    for file in change.diff:
+        if is_source(file.path) and file.path not in change.kinds.judging:
+            names = programs if language_of(file.path) == "shell" else programs | tests  # a script may list tests to run
+            reads = "|".join(re.escape(name) for name in names if len(name) >= SHORTEST_NAME and name != basename(file.path))
+            found = {**rules, "names a file of the tests": re.compile(rf"(?<![\w.-])(?:{reads})\b")} if reads else rules
+            yield from _first_match(file, found)
+
+
+def _first_match(file: FileDiff, rules: dict[str, re.Pattern[str]]) -> Iterator[str]:
+    removed = {line.text.strip() for line in file.removed}
+    for line in file.added:
+        text = line.text.strip()
+        plain = text.replace("\\.", ".")  # in a pattern
+        if language_of(file.path) == "shell":  # to run the tests is not to read them
+            plain = reduce(lambda line, path: line.replace(path, ""), scripts_run_by(plain), plain)
+        what = next((what for what, rule in rules.items() if rule.search(plain)), "") if text not in removed else ""
+        if what:
+            yield f"{file.path} {what}: {shorten(text, SHOWN)}"
+            return

@@ -19,8 +19,8 @@ from helmsman.tokens import tokens, trim
 from helmsman.verify.call_cases import Language
 from helmsman.verify.called_languages import CALLED
 from helmsman.verify.findings import join_some
-from helmsman.verify.judge.fence import fence
 from helmsman.verify.judge.request import SOURCE_TOKENS
+from helmsman.verify.judge.view import fence
 
 Reading = Literal["right", "wrong", "unclear"]
 UNCLEAR: Reading = "unclear"

@@ -27,8 +27,7 @@ from tasks.agents.project_settings import pinned_variables
 from tasks.agents.steering import Steering
 from tasks.repository.git import IDENTITY, has_identity
 from tasks.sandbox.enter import BOXED, Agent, Command, agent_sandbox
-from tasks.system.claude_binary import find_binary
-from tasks.system.environment import agent_environment, inner_depth, neutral_directory, own_environment
+from tasks.system.environment import agent_environment, find_binary, inner_depth, neutral_directory, own_environment
 from tasks.system.faults import raising_transient_errors
 from tasks.system.process import run
 

@@ -7,7 +7,7 @@ import hashlib
 import logging
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -41,7 +41,6 @@ from tasks.models.asking import LateAnswer
 from tasks.models.asking import ask as ask_model
 from tasks.models.sending import WRITING_SECONDS, CallSettings
 from tasks.repository.git import open_repository
-from tasks.system.clock import now_utc
 from tasks.system.environment import refuse_nested
 from tasks.system.lock import exclusive_folder
 from tasks.system.process import end_tagged
@@ -106,7 +105,7 @@ def ask(work: Work, question: Question, number: int, attempt: int) -> Reply:
 @_step("open {key}")
 def open_gate(work: Work, key: str, questions: tuple[str, ...]) -> Gate:
     """Open the gate for these questions, once: its deadline is unaffected by crashes."""
-    gates, now = work.config.gates, now_utc()
+    gates, now = work.config.gates, datetime.now(UTC)
     return Gate(
         key=key,
         kind=GateKind.QUESTIONS,
@@ -223,7 +222,7 @@ def ask_people(work: Work, alignment: Alignment) -> Alignment:
             if after is not None:
                 return after
             problem = problem or why  # the problem of the newest rejected answer
-        if timeout_answer(gate, now_utc()):
+        if timeout_answer(gate, datetime.now(UTC)):
             raise UnansweredError("nobody answered in time")
         if problem:
             pause.warn_rejected(problem)
@@ -246,4 +245,4 @@ def _wake(work: Work, gate: Gate) -> str:
     """What ends the wait for a form: a cancel, or the deadline."""
     if work.folder.cancel.exists():
         return pause.CANCELLED
-    return Choice.STOP if timeout_answer(gate, now_utc()) else ""
+    return Choice.STOP if timeout_answer(gate, datetime.now(UTC)) else ""

@@ -9,6 +9,7 @@ Messages from people while no question is open are stored next to them, a file e
 import logging
 import os
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -22,7 +23,6 @@ from helmsman.records.gates import LONGEST_GUIDANCE, Answer
 from helmsman.records.state import LoopState
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import replace_state
-from tasks.system.clock import now_utc
 from tasks.system.faults import transient_error
 from tasks.system.files import draft_file, write_atomic
 from tasks.system.journal import publish
@@ -126,7 +126,7 @@ def with_messages(context: LoopContext, state: LoopState) -> LoopState:
         elif text.strip() and text not in state.guidance:
             messages.append(text)
     if messages:
-        guided = state.model_copy(update={"guidance": (*state.guidance, *messages), "updated_at": now_utc()})
+        guided = state.model_copy(update={"guidance": (*state.guidance, *messages), "updated_at": datetime.now(UTC)})
         state = replace_state(context.repository, state, guided, "message from a person: " + clean(messages[0])[:60])
         publish(MemoryNoted(lines=tuple(f"message from a person: {clean(text)[:200]}" for text in messages)))
     for file in files:

@@ -7,6 +7,7 @@ mailbox (command line, tracker, timeout) or as the form of a paused run (Prefect
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -29,7 +30,6 @@ from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import tick_by_person
 from tasks.repository.state_ref import Fenced, replace_state
 from tasks.repository.worktree import ensure_worktree
-from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 from tasks.trackers.thread import TrackerListener, answer_from_tracker, publish_changes
 
@@ -40,14 +40,14 @@ ID_BYTES = 8
 def ask_due_questions(context: LoopContext, state: LoopState) -> LoopState:
     """Ask all questions due before the loop continues. Returns the state after the answers, or ended with an open question."""
     state = with_messages(context, state)
-    while (due := due_gate(state, now_utc())) is not None:
+    while (due := due_gate(state, datetime.now(UTC))) is not None:
         if state.gate is None:
             state = _open_question(context, state, due)
         gate = state.gate or due
         state = _apply_known_answer(context, state, gate)
         if state.gate is None:
             continue
-        if lapse := timeout_answer(gate, now_utc()):
+        if lapse := timeout_answer(gate, datetime.now(UTC)):
             state = _apply_answer(context, state, lapse)
         elif not state.config.gates.ask:
             return _leave_open(context, state, gate)
@@ -77,7 +77,7 @@ def _leave_open(context: LoopContext, state: LoopState, gate: Gate) -> LoopState
         return state
     before = f"; before that: {state.ending.reason}" if state.ending else ""
     commands = f"helmsman approve {state.loop}, or reject, or answer; helmsman status {state.loop} shows the choices"
-    reason, now = f"{gate.question} Answer with: {commands}{before}", now_utc()
+    reason, now = f"{gate.question} Answer with: {commands}{before}", datetime.now(UTC)
     decision = Decision(kind="stop", rule=f"{GATE}{gate.kind}", reason=reason, at=now, outcome=Outcome.WAITING)
     return replace_state(context.repository, state, end(state, decision, now), f"ask: {gate.key} stays open")
 
@@ -92,7 +92,7 @@ def _wake(context: LoopContext, state: LoopState, gate: Gate, from_tracker: Trac
             answers.store_answer(context.folder.answers, state.uid, answer)
     with suppress(HelmsmanError):  # the next call tries again
         answered = answers.find_answer(context.folder.answers, state.uid, gate.key)
-    decisive = answered or timeout_answer(gate, now_utc())
+    decisive = answered or timeout_answer(gate, datetime.now(UTC))
     return decisive.choice if decisive else ""
 
 
@@ -123,7 +123,9 @@ def _store_rejection(context: LoopContext, state: LoopState, problem: str) -> Lo
     pause.warn_rejected(problem)
     if state.gate is None or state.gate.refused == problem:
         return state
-    asking = state.model_copy(update={"gate": state.gate.model_copy(update={"refused": problem}), "updated_at": now_utc()})
+    asking = state.model_copy(
+        update={"gate": state.gate.model_copy(update={"refused": problem}), "updated_at": datetime.now(UTC)}
+    )
     after = replace_state(context.repository, state, asking, f"ask: {state.gate.key}: an answer was rejected")
     publish_artifacts(after)
     return after
@@ -133,7 +135,7 @@ def _apply_form(context: LoopContext, state: LoopState, gate: Gate, submitted: M
     """State after a submitted form, or None and what is wrong with the form."""
     try:
         form = read_form(gate, submitted)
-        return _apply_answer(context, state, answer_from_form(state, gate, form, via="engine", now=now_utc())), ""
+        return _apply_answer(context, state, answer_from_form(state, gate, form, via="engine", now=datetime.now(UTC))), ""
     except Fenced:
         raise
     except OperatorError as error:
@@ -142,7 +144,7 @@ def _apply_form(context: LoopContext, state: LoopState, gate: Gate, submitted: M
 
 def _apply_answer(context: LoopContext, state: LoopState, answer: Answer) -> LoopState:
     """Apply an answer, continuing from the current head of the branch. Raises OperatorError if it cannot be applied."""
-    after = apply_answer(state, answer, now_utc())
+    after = apply_answer(state, answer, datetime.now(UTC))
     if after.config != state.config:
         require_outside(context.repository, after.config)
     if (answer.kind, answer.choice) == (GateKind.ITEM, Choice.APPROVE):

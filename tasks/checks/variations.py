@@ -26,7 +26,7 @@ from helmsman.verify.altered_tests import MOST_ALTERED, Seen, alter_expectations
 from helmsman.verify.call_cases import Calls, Function, Language, Texts, group_by_function, literals, literals_by_line
 from helmsman.verify.called_languages import CALLED, is_python_source
 from helmsman.verify.commands import only_runs_tests
-from helmsman.verify.hints import values_of_tests
+from helmsman.verify.hints import lines_on_tests, values_of_tests
 from helmsman.verify.judge.view import tests_for
 from helmsman.verify.neighbours import FEWEST_WRONG, MOST_FUNCTIONS, Answers, describe_lookup, read_answers, select_calls
 from helmsman.verify.new_tests import is_name_of_file, mutants_of, sample_mutants, wilson_interval
@@ -43,7 +43,6 @@ from helmsman.verify.probes import (
     runner_for,
 )
 from helmsman.verify.stubs import with_stubs
-from helmsman.verify.test_detection import lines_on_tests
 from tasks.checks.run import CheckContext, checked_out_with, run_check, run_command, set_up
 from tasks.checks.targets import Range, change_of, check_context, work_of
 from tasks.models.asking import write_text

@@ -9,10 +9,9 @@ from helmsman.config import LoopConfig
 from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import is_goal_completed, join_handoffs
-from helmsman.naming import loop_id
 from helmsman.orient.alignment import goal_text
 from helmsman.parsers.alignment_file import is_alignment, is_same_goal, read, render
-from helmsman.plain import clean
+from helmsman.plain import clean, loop_id
 from helmsman.records.alignment import ALIGNMENT, Alignment
 from helmsman.texts import plural
 from tasks.repository.git import Repository

@@ -4,6 +4,7 @@ The work is done and proven, so nothing here changes the loop's outcome; errors 
 """
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from helmsman.errors import HelmsmanError
 from helmsman.plain import clean, one_line
@@ -22,7 +23,6 @@ from tasks.loop.wiki import update_wiki
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, replace_state
-from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 from tasks.trackers.thread import publish_changes
 
@@ -58,7 +58,7 @@ def _conclude(context: LoopContext, state: LoopState) -> LoopState | None:
     _report([drawn.reason])
     spent, used = state.spending, drawn.usage
     increased = {"cost_usd": spent.cost_usd + used.cost_usd, "tokens": spent.tokens + used.tokens}
-    after = state.model_copy(update={"spending": spent.model_copy(update=increased), "updated_at": now_utc()})
+    after = state.model_copy(update={"spending": spent.model_copy(update=increased), "updated_at": datetime.now(UTC)})
     return replace_state(context.repository, state, after, "lessons extracted by a model")
 
 
@@ -69,7 +69,7 @@ def _propose(context: LoopContext, state: LoopState) -> LoopState | None:
     if not lines:
         return None
     publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {context.folder.root / PATCH}:", *lines)))
-    after = state.model_copy(update={"proposed": lines, "updated_at": now_utc()})
+    after = state.model_copy(update={"proposed": lines, "updated_at": datetime.now(UTC)})
     return replace_state(context.repository, state, after, "learnings proposed for AGENTS.md")
 
 
@@ -96,7 +96,7 @@ def _open_pull_request(context: LoopContext, state: LoopState) -> LoopState | No
         after = link.model_copy(update={"problem": clean(error.one_line)})
         _report([f"issue #{link.number} got no pull request: {error}\n{manual_steps(state)}"])
     subject = f"pull request {after.pull_request}" if after.pull_request else "no pull request"
-    changed = state.model_copy(update={"issue": after, "updated_at": now_utc()})
+    changed = state.model_copy(update={"issue": after, "updated_at": datetime.now(UTC)})
     return None if after == link else replace_state(context.repository, state, changed, subject)
 
 

@@ -9,6 +9,7 @@ import shlex
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
 from helmsman.config import LoopConfig
@@ -38,7 +39,6 @@ from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import PUSH_OPTIONS, fetch_ref, has_diverged, rejections, require_remote, split_lines
 from tasks.repository.state_ref import PREFIX, Fenced, read_state, replace_state
 from tasks.repository.worktree import ensure_worktree, reset_to, salvage
-from tasks.system.clock import now_utc
 from tasks.system.faults import delays_of, retry_transient
 from tasks.system.journal import publish
 
@@ -91,7 +91,7 @@ def merge_loop(context: LoopContext, state: LoopState, check: Check) -> LoopStat
     except HelmsmanError as error:
         rule = "world" if isinstance(error, TransientError) else "hindered"
         before, _ = read_state(context.repository, state.loop)
-        return _store_failure(context, before, wait_for_person(before, rule, error.one_line, now_utc()))
+        return _store_failure(context, before, wait_for_person(before, rule, error.one_line, datetime.now(UTC)))
 
 
 def finish_branch_move(context: LoopContext, state: LoopState) -> LoopState:
@@ -145,7 +145,7 @@ def _without_merge(context: LoopContext, state: LoopState, target: Target) -> Lo
     if not is_still_proven(state, tip):
         if tip and context.worktree.exists() and not current_branch(context.worktree):  # detached for the checks
             reset_to(context.worktree, state.branch, tip)
-        return _store(context, state, require_new_proof(state, now_utc()), "its branch moved before the merge")
+        return _store(context, state, require_new_proof(state, datetime.now(UTC)), "its branch moved before the merge")
     if target.holds(state.head):
         return _store_merged(context, state, target, PreparedMerge(base=target.base, head=state.head, commit=target.base))
     return None
@@ -177,7 +177,7 @@ def _store_merged(
         base=prepared.base,
         head=prepared.head,
         commit=prepared.commit,
-        at=now_utc(),
+        at=datetime.now(UTC),
         remote=target.remote if prepared.commit != prepared.base else "",
     )
     has_same_base = prepared.head == state.head or contains(context.repository.common, state.head, prepared.base)
@@ -207,7 +207,7 @@ def _store_trouble(
         theirs=unshared_commits(context.repository, target.base, state.head, paths),
         why="; ".join((why, *joined.notes)),
     )
-    return _store_failure(context, state, handle_failed_merge(state, trouble, report, now_utc()))
+    return _store_failure(context, state, handle_failed_merge(state, trouble, report, datetime.now(UTC)))
 
 
 def _store_failure(context: LoopContext, before: LoopState, after: LoopState) -> LoopState:

@@ -11,15 +11,14 @@ from pathlib import Path
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.guardrails import RESEARCH_FILE
 from helmsman.memory.guardrails_page import render_for_agent as render_guardrails
-from helmsman.naming import loop_id
 from helmsman.orient.brief import brief
-from helmsman.orient.checks import LOGS, check_logs
-from helmsman.orient.feedback import evolution_file, feedback_file
+from helmsman.orient.checks import LOGS, check_logs, evolution_file, feedback_file
 from helmsman.orient.hats import hat_record
 from helmsman.orient.research import read_research_file
 from helmsman.oversee.advice import without_failed_plan
 from helmsman.oversee.limits import nearly_used_windows
 from helmsman.parsers.progress_file import LONGEST_FILE, read, render
+from helmsman.plain import loop_id
 from helmsman.records.iteration import Briefing, Orientation, WorkingMemory
 from helmsman.records.lessons import Recalled
 from helmsman.records.state import LoopState
@@ -31,12 +30,11 @@ from tasks.checks.run import CheckContext, set_up
 from tasks.checks.run import tear_down as run_teardown
 from tasks.checks.targets import check_context, clean_checkout
 from tasks.loop.remember import recall_memory
-from tasks.loop.start import state_from_here
+from tasks.loop.start import read_template, state_from_here
 from tasks.loop.wiki import copy_wiki
 from tasks.repository.git import Repository, commit_and_tree
 from tasks.repository.loop_context import LoopContext, loop_folder
 from tasks.repository.objects import own_folder
-from tasks.repository.own_template import read_template
 from tasks.repository.plan import current_item
 from tasks.repository.setup import copy_included, place_included
 from tasks.repository.start_record import record_start

@@ -6,7 +6,7 @@ moves last. A crash in between loses nothing: the state says where the branch be
 """
 
 import logging
-from datetime import datetime
+from datetime import UTC, datetime
 
 from helmsman.errors import HelmsmanError
 from helmsman.oversee.best import best_to_restore, describe_best, restore_best
@@ -32,7 +32,6 @@ from tasks.repository.worktree import (
     set_branch,
 )
 from tasks.sandbox.enter import import_agent_work
-from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 from tasks.system.process import end_tagged
 
@@ -190,5 +189,5 @@ def _store_best(context: LoopContext, state: LoopState, best: Checkpoint) -> Loo
         why=describe_best(state, best)[:300],
         files=files,
     )
-    after = restore_best(state, best, rollback).model_copy(update={"updated_at": now_utc()})
+    after = restore_best(state, best, rollback).model_copy(update={"updated_at": datetime.now(UTC)})
     return replace_state(context.repository, state, after, f"left at its best: {best.commit[:12]}")

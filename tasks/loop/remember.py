@@ -34,6 +34,7 @@ from helmsman.records.lessons import (
     Subject,
 )
 from helmsman.records.state import LoopState
+from tasks.loop.oversee import read_instructions
 from tasks.memory import (
     Change,
     Reads,
@@ -48,7 +49,6 @@ from tasks.memory import (
 )
 from tasks.models.asking import write_text
 from tasks.models.sending import WRITING_SECONDS, CallSettings, Credentials
-from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
 from tasks.system.journal import publish
 

@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -58,7 +59,6 @@ from tasks.repository.plan import items_of
 from tasks.repository.state_ref import Fenced, known_state, read_state, replace_state, state_ref
 from tasks.repository.worktree import dirty_paths, remove_worktree, salvage
 from tasks.sandbox.probe import require_sandbox
-from tasks.system.clock import now_utc
 from tasks.system.environment import refuse_nested
 from tasks.system.faults import transient_error
 from tasks.system.files import locked_within
@@ -98,7 +98,7 @@ def drive_loop(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]
         stack.callback(close_readers)
         if request.loop:  # a loop that already runs is left unchanged
             stack.enter_context(exclusive_folder(loop_folder(repository, request.loop), request.loop))
-        opened = open_loop(request, str(runs.run_id()), now_utc())
+        opened = open_loop(request, str(runs.run_id()), datetime.now(UTC))
         if not request.loop:
             stack.enter_context(exclusive_folder(loop_folder(repository, opened.loop), opened.loop))
         if opened.config.workspace.in_place:
@@ -132,7 +132,7 @@ def _mark_lost_call(context: LoopContext, state: LoopState) -> LoopState:
     if not require_results(state.loop) or has_started(call):  # this machine made the call, so it knows its result
         return state
     in_flight = is_kept(state, "prompt") and not is_kept(state, "execute")
-    return mark_lost(context, state, now_utc()) if in_flight else state
+    return mark_lost(context, state, datetime.now(UTC)) if in_flight else state
 
 
 def wait_if_due(context: LoopContext, state: LoopState) -> None:
@@ -140,18 +140,18 @@ def wait_if_due(context: LoopContext, state: LoopState) -> None:
 
     Ends on whichever of the two clocks is first: setting the wall clock back does not prolong the wait. Raises Cancelled.
     """
-    if state.waiting is None or now_utc() >= state.waiting.until:
+    if state.waiting is None or datetime.now(UTC) >= state.waiting.until:
         return
-    deadline = time.monotonic() + (state.waiting.until - now_utc()).total_seconds()
+    deadline = time.monotonic() + (state.waiting.until - datetime.now(UTC)).total_seconds()
     folder = context.folder
     publish(WaitStarted(until=state.waiting.until, reason=state.waiting.reason))
     get_run_logger().warning("%s", state.waiting.reason)
     if deadline - time.monotonic() > LONGEST_STAY and runs.is_under_a_worker():
         sleep_until(state.waiting.until, state.waiting.reason)
-    while now_utc() < state.waiting.until and (left := deadline - time.monotonic()) > 0:
+    while datetime.now(UTC) < state.waiting.until and (left := deadline - time.monotonic()) > 0:
         if folder.cancel.exists():
             raise Cancelled("cancelled while waiting")
-        time.sleep(max(min(LONGEST_NAP, left, (state.waiting.until - now_utc()).total_seconds()), 0.0))
+        time.sleep(max(min(LONGEST_NAP, left, (state.waiting.until - datetime.now(UTC)).total_seconds()), 0.0))
 
 
 def end_from_outside(context: LoopContext, state: LoopState, why: BaseException) -> LoopState:
@@ -176,7 +176,7 @@ def end_from_outside(context: LoopContext, state: LoopState, why: BaseException)
     cause = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
     if state.ending is not None and not isinstance(cause, Cancelled):  # proven but not merged yet: not an ending
         raise cause
-    return close_loop(context, state, cause, now_utc())
+    return close_loop(context, state, cause, datetime.now(UTC))
 
 
 def tidy(context: LoopContext, state: LoopState) -> None:
@@ -266,14 +266,14 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
         publish(LoopBegun(report=report, warnings=warnings))
     if report and (unready := start_error(report, context.repository, state.head)):
         raise unready
-    expected = state if state.task_type else with_estimate(context, state, now_utc())
+    expected = state if state.task_type else with_estimate(context, state, datetime.now(UTC))
     advice = oversize_warning(expected.config, expected.estimate)
     if expected.estimate:
         publish(MemoryNoted(lines=(format_estimate(expected.estimate),)))
     if advice:
         publish(SignalRaised(signal=advice))
         publish(MemoryNoted(lines=(advice.message,)))
-    after = with_baseline(expected, report).model_copy(update={"updated_at": now_utc()}) if report else expected
+    after = with_baseline(expected, report).model_copy(update={"updated_at": datetime.now(UTC)}) if report else expected
     if after == state:
         return state
     subject = f"baseline: {checks_fail(len(report.failures), len(report.results))}" if report else f"a {after.task_type}"
@@ -294,7 +294,7 @@ def with_current_checks(context: LoopContext, state: LoopState) -> LoopState:
     publish(LoopBegun(report=report, warnings=tuple(start_warnings(state.config, report, items_of(context, state)))))
     if unready := start_error(report, context.repository, state.base_commit):
         raise unready
-    after = with_other_checks(state, report).model_copy(update={"updated_at": now_utc()})
+    after = with_other_checks(state, report).model_copy(update={"updated_at": datetime.now(UTC)})
     subject = f"baseline of other checks: {checks_fail(len(report.failures), len(report.results))}"
     return replace_state(context.repository, state, after, subject)
 
@@ -311,7 +311,9 @@ def unless_moved(context: LoopContext, state: LoopState) -> LoopState:
         return state
     line = f"{state.branch} has moved from the verified commit to {str(tip)[:12]}, which has to be verified"
     publish(MemoryNoted(lines=(line,)))
-    return replace_state(context.repository, state, require_new_proof(state, now_utc()), "its branch moved during the checks")
+    return replace_state(
+        context.repository, state, require_new_proof(state, datetime.now(UTC)), "its branch moved during the checks"
+    )
 
 
 def merge_when_due(context: LoopContext, state: LoopState) -> LoopState:

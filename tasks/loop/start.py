@@ -7,15 +7,18 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
+from jinja2 import TemplateSyntaxError
+
 from helmsman.config import LoopConfig
 from helmsman.config.layers import display
 from helmsman.errors import OperatorError
 from helmsman.memory.handoff import inherited_handoffs
-from helmsman.naming import OWN_BRANCHES, loop_id
 from helmsman.oversee.answers import reconfigure
 from helmsman.oversee.gates import due_gate
 from helmsman.oversee.ladder import reset_after_person
 from helmsman.oversee.limits import reached_limits
+from helmsman.plain import OWN_BRANCHES, clean, loop_id
+from helmsman.prompts.message import check_template
 from helmsman.records.advance import reopen
 from helmsman.records.agents import Agent
 from helmsman.records.decision import Outcome
@@ -30,15 +33,16 @@ from tasks.loop.configure import configure
 from tasks.loop.handoff import handoffs_at_commit, handoffs_in_checkout
 from tasks.loop.merge import require_target
 from tasks.loop.remote_handover import pull_state
+from tasks.repository.branch_files import required_file
 from tasks.repository.git import GitError, Repository, commit_and_tree, current_branch, open_repository, require_head
 from tasks.repository.hidden import require_outside
 from tasks.repository.loop_context import exclusive_checkout, loop_folder
-from tasks.repository.own_template import read_template
 from tasks.repository.plan import initial_progress
 from tasks.repository.remote import require_remote
 from tasks.repository.state_ref import known_state, read_state, replace_state, write_state
 from tasks.repository.worktree import require_clean
 from tasks.sandbox.enter import git_folder
+from tasks.system.files import resolve_inside
 from tasks.system.lock import exclusive_driver
 from tasks.system.paths import LoopFolder
 from tasks.system.secrets import settings_with_secrets, without_secrets
@@ -47,6 +51,7 @@ from tasks.trackers.thread import delete_memory
 
 SUFFIXES = 6, 12, 24
 """Hash digits that make a loop id unique; more of them where another run's loop has the shorter id."""
+KEY = "prompt.template"
 
 
 def create_loop(
@@ -242,3 +247,26 @@ def require_budget(state: LoopState, config: LoopConfig) -> None:
             found="; ".join(signal.message for signal in used_up),
             remedy=f"raise it: helmsman resume {state.loop} --set {used_up[0].rule}=VALUE",
         )
+
+
+def read_template(repository: Repository, commit: str, config: LoopConfig) -> str:
+    """Checked text of the repository's template; empty if there is none. Raises OperatorError with file and line."""
+    path = config.prompt.template
+    if not path:
+        return ""
+    resolve_inside(repository.top, path, KEY)
+    file = required_file(repository, commit, path, KEY)
+    try:
+        text = file.content.decode("utf-8-sig").replace("\r\n", "\n")
+        check_template(text)
+    except UnicodeDecodeError as error:
+        line, cause = file.content.count(b"\n", 0, error.start) + 1, "it is not UTF-8"
+    except TemplateSyntaxError as problem:
+        line, cause = problem.lineno, problem.message or "it cannot be parsed"
+    else:
+        return text
+    raise OperatorError(
+        f"the prompt's template cannot be used: {clean(path)}:{line}: {clean(cause)}",
+        expected=f"a template as docs/prompt.md describes it ({KEY})",
+        remedy="correct it and commit; `helmsman prompt` shows the result",
+    )

@@ -6,6 +6,7 @@ A step's name and key let a run that died find its result again (tasks/engine/st
 import hashlib
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -48,14 +49,13 @@ from tasks.loop.recover import roll_back, undo_changes
 from tasks.loop.remember import lessons_from_model, remember
 from tasks.loop.remote_handover import check_lease
 from tasks.loop.since_start import check_hidden, compare_with_start, with_item_checks
-from tasks.models.planning import write_texts as write_plan
+from tasks.models.asking import write_texts as write_plan
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.plan import revert_plan, tick
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import replace_state
 from tasks.repository.worktree import commit_turn, has_stray_work, measure_change, reset_to
 from tasks.sandbox.enter import import_agent_work
-from tasks.system.clock import now_utc
 from tasks.system.journal import publish
 from tasks.trackers.pull_request import open_pull_request as request_pull
 
@@ -104,7 +104,7 @@ def baseline(context: LoopContext, state: LoopState, tree: str) -> CheckReport:
 
 @step(by_step)
 def orient(context: LoopContext, state: LoopState) -> Orientation:
-    return prepare(context, state, now_utc())
+    return prepare(context, state, datetime.now(UTC))
 
 
 @step(by_step)
@@ -209,7 +209,7 @@ def learn(context: LoopContext, state: LoopState, orientation: Orientation, evid
     if not state.config.memory.use:
         return Learned()
     check_lease(context.repository, state)
-    return remember(context, IterationView(state, evidence, orientation.started_at, now_utc()), orientation.recalled)
+    return remember(context, IterationView(state, evidence, orientation.started_at, datetime.now(UTC)), orientation.recalled)
 
 
 @step(by_verification)
@@ -219,7 +219,7 @@ def oversee(context: LoopContext, state: LoopState, orientation: Orientation, ev
 
 @step(by_verification)
 def decide(context: LoopContext, state: LoopState, evidence: Evidence, overseen: Overseen) -> Decision:
-    return choose(Situation(state, evidence, overseen.signals, now_utc(), overseen.oversight))
+    return choose(Situation(state, evidence, overseen.signals, datetime.now(UTC), overseen.oversight))
 
 
 @step(by_step)

@@ -6,7 +6,7 @@ engine does not know a question's deadline.
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,6 @@ from tasks.engine.runs import REPOSITORY, runs_where, tagged
 from tasks.repository.git import open_repository
 from tasks.repository.loop_context import loop_folder
 from tasks.repository.state_ref import read_state
-from tasks.system.clock import now_utc
 from tasks.system.lock import holder
 
 IDLE = "NothingToDo"
@@ -48,9 +47,9 @@ def sweep_runs(settled_seconds: float, unstarted_seconds: float = UNSTARTED_SECO
     """Restart every loop that can continue. Returns the final state of the sweep's run. Raises TransientError."""
     with get_client(sync_client=True) as client:
         revived = revive_crashed(client, settled_seconds)
-        unstarted = reschedule_unstarted(client, now_utc(), unstarted_seconds)
+        unstarted = reschedule_unstarted(client, datetime.now(UTC), unstarted_seconds)
         asleep = runs_where(client, **OUR_RUNS, state={"name": {"any_": ["Suspended"]}})  # they have no process
-        woken = [summary for run in asleep if (summary := _wake(run, now_utc()))]
+        woken = [summary for run in asleep if (summary := _wake(run, datetime.now(UTC)))]
     data = {"waiting": len(asleep) - len(woken), "woken": woken, "revived": revived, "rescheduled": unstarted}
     message = f"{data['waiting']} wait for a person; resumed: {_join_names(woken)}; crashed and restarted: {_join_names(revived)}"
     message += f"; restarted, as no process was started: {_join_names(unstarted)}" if unstarted else ""
@@ -99,7 +98,7 @@ def _loop_of(run: FlowRun) -> tuple[str, str]:
 
 def revive_crashed(client: SyncPrefectClient, settled_seconds: float = SETTLED_SECONDS) -> list[str]:
     """Restart runs whose crash is that old and whose loop finished an iteration since the last restart. Returns their names."""
-    now, revived = now_utc(), list[str]()
+    now, revived = datetime.now(UTC), list[str]()
     settled: dict[str, Any] = {"after_": now - OLDEST_CRASH, "before_": now - timedelta(seconds=settled_seconds)}
     crashed: dict[str, Any] = {"state": {"name": {"any_": [CRASHED]}}, "parent_task_run_id": {"is_null_": True}}
     done: dict[str, Any] = {"state": {"type": {"any_": [StateType.COMPLETED]}}, "parent_task_run_id": {"is_null_": False}}

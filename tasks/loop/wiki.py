@@ -11,8 +11,8 @@ from pathlib import Path
 
 from helmsman.memory import wiki
 from helmsman.records.state import LoopState
+from tasks.loop.oversee import read_instructions
 from tasks.repository.git import Repository, git_bytes
-from tasks.repository.instructions import read_instructions
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import read_records
 from tasks.system.files import FOR_ALL, read_text, read_within, remove, write_atomic

@@ -3,7 +3,8 @@
 `from tasks.memory import open_store` is cheap: the database library is imported when a store is opened.
 """
 
-from collections.abc import Generator
+import re
+from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from datetime import datetime
 from functools import lru_cache
@@ -11,8 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from helmsman.errors import OperatorError, TransientError
+from helmsman.memory.estimates import NEWEST, estimate
+from helmsman.memory.learned_guardrails import MOST_GUARDRAILS
+from helmsman.memory.recall import MEMORY_TOKENS, SearchHit, guardrails_cost, reminders
+from helmsman.records.lessons import Guardrail, LessonKind, Recalled, Subject, Tier
 from tasks.memory.guardrails_file import guardrails_path, sync_edits, write_guardrails
-from tasks.memory.recalling import recall
 from tasks.repository.git import Repository, git, succeeds
 from tasks.system.environment import own_environment
 from tasks.system.paths import state_home
@@ -40,6 +44,14 @@ __all__ = [
 URL = "HELMSMAN_MEMORY_URL"  # takes precedence over memory.url, and may contain a password
 FILE = "sqlite:///"
 LENGTH = 16  # characters of the id: enough to be unique
+SEARCHED = 30  # lessons to search by words: of all projects, and as many of this one
+EXTRA = 5  # lessons of a kind to consider regardless of words
+GOAL = 1_000  # characters of a goal to search for before the names of its tests; the rest follows them
+TESTS = 8
+
+_WORD = re.compile(r"\w+")
+_PARTS = "test tests spec specs src lib py js jsx ts tsx mjs go rs rb java kt php cs"
+_INSIGNIFICANT = frozenset(_PARTS.split())  # insignificant parts of test names
 
 
 @contextmanager
@@ -114,3 +126,38 @@ def project_id(repository: Repository) -> str:
     if not roots:
         raise OperatorError("the repository has no commit to identify the project by", found=str(common), remedy="make a commit")
     return min(roots)[:LENGTH]
+
+
+def recall(store: Reads, subject: Subject, now: datetime, allowance: int = MEMORY_TOKENS) -> Recalled:
+    """Recall memory for the prompt, within the token allowance. Raises TransientError if the store fails."""
+    # guardrails within the allowance: a person's first, then those for current failures, then the newest
+    ranked = sorted(store.guardrails(subject.project), key=lambda item: item.created_at, reverse=True)
+    ranked.sort(key=lambda item: (item.by != "person", item.failure not in subject.failures))
+    guardrails: list[Guardrail] = []
+    for item in ranked:
+        if len(guardrails) < MOST_GUARDRAILS and guardrails_cost([*guardrails, item]) <= allowance:
+            guardrails.append(item)
+    tokens_left = allowance - guardrails_cost(guardrails)
+    return Recalled(
+        subject=subject,
+        guardrails=tuple(guardrails),
+        reminders=reminders(_search_lessons(store, subject), subject, now, tokens_left) if tokens_left > 0 else (),
+        estimate=estimate(store.summaries(subject.task_type, subject.project, limit=NEWEST), subject),
+    )
+
+
+def _search_lessons(store: Reads, subject: Subject) -> Iterator[SearchHit]:
+    """Lessons by words, and those that may apply to the project regardless of words."""
+    project, tier = subject.project, Tier.SEMANTIC
+    yield from store.search(search_text(subject), tier=tier, limit=SEARCHED, project=project)
+    further = store.lessons(project, LessonKind.CONVENTION, subject.task_type, tier, limit=EXTRA)
+    if subject.failures:
+        further += store.lessons(project, LessonKind.ANTIPATTERN, tier=tier, limit=EXTRA)
+    yield from (SearchHit(lesson, 0.0, 0) for lesson in further)
+
+
+def search_text(subject: Subject) -> str:
+    """Text to search for. The number of words is limited, so those of the tests are not last."""
+    names = [word for test in subject.tests[:TESTS] for word in _WORD.findall(test.replace("_", " "))]
+    significant = [word for word in names if word.casefold() not in _INSIGNIFICANT]
+    return " ".join([subject.text[:GOAL], *significant, subject.text[GOAL:]])

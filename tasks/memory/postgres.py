@@ -8,8 +8,7 @@ from sqlalchemy.exc import ArgumentError
 
 from helmsman.errors import TransientError
 from helmsman.plain import clean
-from tasks.memory.faults import reporting_faults
-from tasks.memory.store import Store
+from tasks.memory.store import Store, reporting_faults
 
 DRIVER = "postgresql+psycopg"
 KNOWN = ("postgresql", "postgres", DRIVER)

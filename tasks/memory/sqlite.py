@@ -14,8 +14,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from helmsman.errors import TransientError
 from helmsman.plain import clean
-from tasks.memory.faults import DAMAGE, DISK_FAULTS, Damaged, primary_code, reporting_faults
-from tasks.memory.store import Store
+from tasks.memory.store import DAMAGE, DISK_FAULTS, Damaged, Store, primary_code, reporting_faults
 from tasks.system.files import locked
 
 PATIENCE_SECONDS = 30.0  # changes are short; only a restoration waits for another one

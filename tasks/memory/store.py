@@ -1,6 +1,7 @@
 """Store of lessons: reads at any time, changes in one transaction, export and import."""
 
 import json
+import sqlite3
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Generator, Sequence
@@ -12,8 +13,11 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError
 from sqlalchemy import ColumnElement, Connection, Engine, TableClause, bindparam, delete, func, insert, select, union, update
+from sqlalchemy.exc import SQLAlchemyError
 
+from helmsman.errors import TransientError
 from helmsman.memory.recall import SearchHit
+from helmsman.plain import clean
 from helmsman.records.lessons import Episode, Guardrail, Lesson, Summary, Tier
 from tasks.memory import exchange, tables
 from tasks.memory.reads import Reads, read_all
@@ -39,6 +43,19 @@ AT_A_TIME = 100  # excess to allow, so that they are removed in batches
 _LESSON = select(tables.lessons.c.number, tables.lessons.c.words).where(tables.lessons.c.id == bindparam("known"))
 _ADD_LESSON = insert(tables.lessons).returning(tables.lessons.c.number)
 _REPLACE_LESSON = update(tables.lessons).where(tables.lessons.c.number == bindparam("known"))
+DAMAGE = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+LONGEST = 300
+REMEDIES = {
+    sqlite3.SQLITE_FULL: "free some space on that disk",
+    sqlite3.SQLITE_READONLY: "make the file and its folder writable for this user",
+    sqlite3.SQLITE_CANTOPEN: "make the file and its folder writable for this user",
+    sqlite3.SQLITE_BUSY: "end the process that locks the store",
+    sqlite3.SQLITE_IOERR: "check the disk: space, quota and health",
+    sqlite3.SQLITE_CORRUPT: "reopen the store: the last good copy is restored",
+    sqlite3.SQLITE_NOTADB: "reopen the store: the last good copy is restored",
+}
+FAULTS = SQLAlchemyError, sqlite3.Error
+DISK_FAULTS = *FAULTS, OSError
 
 
 class Change(Reads):
@@ -261,3 +278,28 @@ def _to_json(record: BaseModel) -> str:
     except PydanticSerializationError:
         text = json.dumps(record.model_dump(mode="json"), ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace").decode()
+
+
+class Damaged(TransientError):  # noqa: N818 - a state, as in Fenced
+    """The SQLite file is damaged."""
+
+
+@contextmanager
+def reporting_faults(place: str, secret: str = "", faults: tuple[type[Exception], ...] = FAULTS) -> Generator[None]:
+    """Raise TransientError, with a remedy and without the password, for such a fault in the block."""
+    try:
+        yield
+    except faults as error:
+        cause = getattr(error, "orig", None) or error
+        code, found = primary_code(cause), f"{type(cause).__name__}: {clean(str(cause))[:LONGEST]}"
+        raise (Damaged if code in DAMAGE else TransientError)(
+            "the memory store fails",
+            expected=f"a working store at {place}",
+            found=found.replace(secret, "***") if secret else found,
+            remedy=REMEDIES.get(code) or "make sure that the store can be reached, or set memory.url or memory.use",
+        ) from None  # the chain would contain statements and their parameters
+
+
+def primary_code(cause: BaseException) -> int:
+    """SQLite's primary error code; -1 for other errors."""
+    return (getattr(cause, "sqlite_errorcode", None) or -1) & 0xFF if isinstance(cause, sqlite3.Error) else -1

@@ -3,14 +3,26 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from helmsman.errors import Cancelled, HelmsmanError, TransientError
+from helmsman.orient.written import (
+    compacted_section,
+    compaction_question,
+    focus_question,
+    focus_section,
+    needs_compaction,
+    read_compacted,
+    read_focus,
+)
 from helmsman.prices import with_cost
 from helmsman.records.base import Reply, Usage
-from helmsman.records.iteration import Question
+from helmsman.records.iteration import Orientation, Question, WrittenParts
+from helmsman.records.state import LoopState
 from helmsman.tokens import tokens
-from tasks.models.sending import CallSettings, send
+from tasks.models.sending import WRITING_SECONDS, CallSettings, Credentials, send
+from tasks.repository.loop_context import LoopContext
 from tasks.system.secrets import redact, without_secrets
 
 T = TypeVar("T")
@@ -73,3 +85,25 @@ def ask(settings: CallSettings, question: Question) -> Reply:
         estimated = with_cost(Usage(input_tokens=tokens(f"{request.rules}\n{request.prompt}")), settings.config.judge.model)
         raise LateAnswer(settings.seconds, estimated) from cancelled
     return answer.model_copy(update={"text": redact(answer.text)})
+
+
+def write_texts(context: LoopContext, state: LoopState, orientation: Orientation, credentials: Credentials) -> WrittenParts:
+    """Write the focus and the compaction, each if due. Raises only Cancelled."""
+    if not state.config.prompt.written:
+        return WrittenParts()
+    tag = context.tag(state)
+    settings = CallSettings(state.config, credentials, tag, context.folder.cancel.exists, WRITING_SECONDS)
+    focus, compacted, reasons, usages = None, None, ["", ""], [Usage(), Usage()]
+    if state.past_iterations:
+        lessons = [lesson.text for lesson in orientation.recalled.reminders]
+        question = partial(focus_question, state, lessons)
+        focus, reasons[0], usages[0] = write_text(replace(settings, tag=f"{tag}/focus"), question, read_focus)
+    if needs_compaction(state, orientation):
+        question = partial(compaction_question, state, orientation)
+        compacted, reasons[1], usages[1] = write_text(replace(settings, tag=f"{tag}/compaction"), question, read_compacted)
+    return WrittenParts(
+        focus=focus_section(focus) if focus else "",
+        compacted=compacted_section(compacted) if compacted else "",
+        reasons=tuple(filter(None, reasons)),
+        usage=usages[0].plus(usages[1]),
+    )

@@ -29,8 +29,7 @@ from helmsman.records.base import Reply, Usage
 from helmsman.records.iteration import Question
 from helmsman.verify.judge.request import ANSWER_TOKENS
 from helmsman.verify.judge.votes import LONGEST, CliReader
-from tasks.system.claude_binary import find_binary
-from tasks.system.environment import agent_environment, own_environment
+from tasks.system.environment import agent_environment, find_binary, own_environment
 from tasks.system.process import never_stop, run
 from tasks.system.secrets import redact, register_credentials
 

@@ -12,8 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from helmsman.naming import OWN_BRANCHES
-from helmsman.plain import clean, shorten
+from helmsman.plain import OWN_BRANCHES, clean, shorten
 from helmsman.records.control import GitChanges
 from helmsman.records.state import LoopState
 from tasks.repository.clean_checkout import checkout_folder

@@ -1,10 +1,12 @@
-"""Environment variables for agent and checks, the nesting depth of loops, and protection of our own processes.
+"""Variables for agent and checks, the agent's program, the nesting depth of loops, and protection of our own processes.
 
 Light: the command line uses it before it imports anything else.
 """
 
+import importlib.util
 import os
 import re
+import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 from helmsman.errors import OperatorError
 
 if TYPE_CHECKING:
-    from helmsman.config import LoopConfig
+    from helmsman.config import ClaudeConfig, LoopConfig
 
 BASIC_VARIABLES = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TERM", "TZ", "TMPDIR", "COLUMNS",
@@ -53,6 +55,7 @@ DEPTH = "HELMSMAN_DEPTH"
 NEUTRAL = Path("/")
 PR_SET_DUMPABLE = 4  # of Linux, in sys/prctl.h
 _DEPTH = re.compile(r"([0-9]{1,3})/([0-9]{1,3})")
+BUNDLED_IN = "claude_agent_sdk"
 
 
 def agent_environment(source: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
@@ -146,3 +149,29 @@ def survive_broken_pipe() -> None:
         os.close(null)
 
     Console.on_broken_pipe = silence
+
+
+def find_binary(config: "ClaudeConfig") -> Path:
+    """`claude.binary`, or `claude` on PATH, or the one bundled in claude-agent-sdk. Raises OperatorError if there is none."""
+    if config.binary:
+        name = os.path.expanduser(config.binary)  # noqa: PTH111 - a bare name must stay bare for the lookup on PATH
+        path = None if "/" in name and not Path(name).is_absolute() else shutil.which(name)
+        if path is None:
+            raise OperatorError(
+                "claude.binary does not name an executable program",
+                expected="a name on PATH, or an absolute path",
+                found=config.binary,
+                remedy="give the path of the Claude Code command line",
+            )
+        return Path(path).absolute()
+    if on_path := shutil.which("claude"):
+        return Path(on_path).absolute()  # absolute: PATH may have relative entries, and the agent has another working directory
+    spec = importlib.util.find_spec(BUNDLED_IN)
+    bundled = Path(spec.origin).parent / "_bundled" / "claude" if spec and spec.origin else None
+    if bundled is None or not bundled.is_file():
+        raise OperatorError(
+            "the Claude Code command line was not found",
+            expected="claude.binary, `claude` on PATH, or the package claude-agent-sdk",
+            remedy="npm install -g @anthropic-ai/claude-code, or pip install 'helmsman[claude]', or set claude.binary",
+        )
+    return bundled

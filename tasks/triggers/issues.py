@@ -4,7 +4,7 @@ Everything is checked again here, on the machine that runs the loop: anyone who 
 """
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, HelmsmanError, OperatorError, TransientError
@@ -28,7 +28,6 @@ from tasks.loop.start import first_state, require_budget, require_checks, write_
 from tasks.repository.git import Repository, open_repository, read_ref
 from tasks.repository.loop_context import is_finished, loop_context, loop_folder
 from tasks.repository.state_ref import known_state, read_state
-from tasks.system.clock import now_utc
 from tasks.system.lock import DrivenElsewhere, exclusive_driver, holder
 from tasks.system.paths import LoopFolder
 from tasks.trackers.thread import publish_changes, reply
@@ -270,7 +269,7 @@ def _stop_locked(issue: _IssueLoop, why: str) -> tuple[LoopState, Answer | None,
     after = (
         current
         if current.ending is not None
-        else close_loop(loop_context(issue.where, current), current, Cancelled(why), now_utc())
+        else close_loop(loop_context(issue.where, current), current, Cancelled(why), datetime.now(UTC))
     )
     push_state(issue.repository, after)
     return current, None, after

@@ -16,9 +16,8 @@ from pathlib import Path
 
 from helmsman.config.layers import Layer
 from helmsman.errors import OperatorError, TransientError
-from helmsman.naming import OWN_BRANCHES
 from helmsman.parsers.pushes import AllowedRepo, is_own_commit, matches_branch, push_loop_id, read_allowed
-from helmsman.plain import clean
+from helmsman.plain import OWN_BRANCHES, clean
 from helmsman.records.request import LoopRequest
 from helmsman.records.triggers import Ignored, Push
 from tasks.agents.catalogue import LoopSettings

@@ -32,12 +32,12 @@ CONTRACTS = (
     "packages of the core form a ladder",
 )
 BREAKING = (
-    ("helmsman.naming", "tasks.repository.git"),
+    ("helmsman.plain", "tasks.repository.git"),
     ("blocks.claude", "tasks.repository.git"),
     ("tasks.repository.git", "flows.loop"),
     ("flows.loop", "deployments.cli"),
-    ("helmsman.naming", "subprocess"),
-    ("helmsman.naming", "prefect"),
+    ("helmsman.plain", "subprocess"),
+    ("helmsman.plain", "prefect"),
     ("tasks.repository.git", "tasks.loop.start"),
     ("helmsman.verify.claims", "helmsman.orient.brief"),
 )
@@ -97,7 +97,7 @@ KNOW_PREFECT = (
     "tasks.loop.steps",
     "tasks.loop.sweep",
     "tasks.observers.artifacts",
-    "tasks.trackers.notify",
+    "tasks.trackers.thread",
     "tasks.triggers.push_runs",
 )
 """The only modules that import Prefect."""

@@ -1,5 +1,6 @@
 """A loop is better the second time: real agent, real engine, real store; only the model is scripted."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,6 @@ from helmsman.memory.learned_guardrails import Verdict, verdict
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail
 from tasks.memory import open_store
-from tasks.system.clock import now_utc
 from tests.fakes.command_line import ScriptedCommandLine, scripted_command_line
 from tests.fakes.drifting_agents import AGENTS_OVER_TIME, CHECK, repository
 from tests.fakes.pathologies import PROMISE, SHOP, SOLVED, keep, put, status
@@ -57,7 +57,7 @@ def database(helmsman: ScriptedCommandLine) -> Path:
 
 def guardrails(helmsman: ScriptedCommandLine) -> list[Guardrail]:
     """Those of failing tests, retired ones too, the oldest first."""
-    with open_store(f"sqlite:///{database(helmsman)}", now_utc()) as store:
+    with open_store(f"sqlite:///{database(helmsman)}", datetime.now(UTC)) as store:
         found = store.guardrails(store.summaries()[0].subject.project, retired=True)
     return [one for one in found if one.failure is FailureClass.TEST]
 

@@ -1,7 +1,7 @@
 """What `helmsman deploy` leaves on a server: deployments whose schedules fire, and automations under their names."""
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,7 +14,6 @@ from deployments.deploy import CRASHED_RUN, SILENT_RUN, automations, project, up
 from helmsman.records.decision import Outcome
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops
-from tasks.system.clock import now_utc
 from tests.fakes.processes import ROOT
 from tests.fakes.team_engine import ENDED, Team
 
@@ -27,7 +26,7 @@ def test_each_firing_of_a_schedule_drives_a_loop_of_its_own_even_within_one_seco
     request = {"repository": str(bench.repository), "goal": "an answer", "checks": ["test -e answer"]}
 
     def hourly(seconds: float) -> dict[str, Any]:
-        anchor = (now_utc() + timedelta(seconds=seconds)).isoformat()
+        anchor = (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
         schedule = {"interval": 3600, "anchor_date": anchor}
         return {"schedule": schedule, "active": True, "parameters": {"request": request}, "slug": f"after-{seconds:g}"}
 

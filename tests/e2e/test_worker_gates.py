@@ -1,6 +1,7 @@
 """Under a worker, a loop runs to its end; one that waits for a person leaves its process, and goes on in another one."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,6 @@ from helmsman.records.decision import Outcome
 from helmsman.records.gates import Answer, Choice, GateKind
 from tasks.approvals import answers
 from tasks.repository.git import git
-from tasks.system.clock import now_utc
 from tasks.system.lock import holder
 from tests.fakes.processes import eventually
 from tests.fakes.team_engine import ENDED, PATIENCE, TWO_SESSIONS, Team
@@ -101,12 +101,12 @@ def test_a_sweep_wakes_loops_whose_time_is_up_or_whose_answer_the_engine_missed_
         assert team.is_asleep(runs[-1]), team.states(runs[-1])
     gate = answered.state.gate
     assert gate is not None
-    answer = Answer(gate=gate.key, kind=gate.kind, choice=Choice.APPROVE, by="Eve", via="tracker", at=now_utc())
+    answer = Answer(gate=gate.key, kind=gate.kind, choice=Choice.APPROVE, by="Eve", via="tracker", at=datetime.now(UTC))
     monkeypatch.setenv("HELMSMAN_HOME", answered.variables["HELMSMAN_HOME"])  # by the same user
     assert answers.store_answer(answered.loop_folder.answers, answered.state.uid, answer) == answer
     deadline = lapsing.state.gate.deadline if lapsing.state.gate else None
     assert deadline is not None
-    assert eventually(lambda: now_utc() > deadline, PATIENCE)
+    assert eventually(lambda: datetime.now(UTC) > deadline, PATIENCE)
 
     told = run_sweep(team)
     assert f"{LOOP} (approve by Eve)" in told or "Resuming" in team.states(runs[1])  # by the one that comes by itself

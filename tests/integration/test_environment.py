@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from tasks.sandbox.probe import find_bubblewrap
-from tasks.system.claude_binary import find_binary
 from tasks.system.environment import (
     AGENT_DEFAULTS,
     AGENT_FIXED,
@@ -22,6 +21,7 @@ from tasks.system.environment import (
     NEVER_PASSED,
     agent_environment,
     check_environment,
+    find_binary,
     inner_depth,
     refuse_nested,
 )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tasks.repository.instructions import LARGEST_FILE, MOST_FILES, read_instructions
+from tasks.loop.oversee import LARGEST_FILE, MOST_FILES, read_instructions
 from tests.unit.builders import config
 
 pytestmark = pytest.mark.feature("S11")

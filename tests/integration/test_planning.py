@@ -6,7 +6,7 @@ import pytest
 
 from deployments.demo_model import Turn, say
 from helmsman.records.control import EscalationLevel, Ladder, Oversight
-from tasks.models.planning import write_texts
+from tasks.models.asking import write_texts
 from tasks.repository.git import git, open_repository
 from tasks.repository.loop_context import LoopContext
 from tasks.system.paths import LoopFolder

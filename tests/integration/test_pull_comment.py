@@ -9,7 +9,7 @@ import pytest
 
 from deployments.verify import verify_change
 from helmsman.errors import OperatorError
-from tasks.trackers.pull_comment import thread_of, update_comment
+from tasks.trackers.pull_request import thread_of, update_comment
 from tests.fakes.forge import Forge
 from tests.fakes.http_server import serve_http
 from tests.fakes.repositories import commit, make_repository

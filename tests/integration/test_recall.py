@@ -12,8 +12,7 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Lesson, LessonKind, Recalled, Subject, TaskType, Tier
 from helmsman.tokens import tokens
 from tasks.loop.remember import recall_memory
-from tasks.memory import Store, open_store, recall
-from tasks.memory.recalling import search_text
+from tasks.memory import Store, open_store, recall, search_text
 from tests.fakes.repositories import make_repository, start_loop
 from tests.integration.memory_stores import DAY, NOW, guardrail, lesson, summary
 

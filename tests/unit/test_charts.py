@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.plain import clean
-from helmsman.render.charts import COLOUR, INK, LARGEST, line_chart
+from helmsman.render.report import COLOUR, INK, LARGEST, line_chart
 from helmsman.texts import short_number
 
 pytestmark = pytest.mark.feature("H4")

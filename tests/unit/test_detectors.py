@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from helmsman.config import DetectConfig
-from helmsman.config.oversight import Sensitivity
+from helmsman.config.loop import Sensitivity
 from helmsman.oversee.cycles import ENVIRONMENT_FAILURES
 from helmsman.oversee.detector import Detection, Detector
 from helmsman.oversee.detectors import DETECTORS, detect

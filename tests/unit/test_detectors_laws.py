@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from helmsman.config import DetectConfig
 from helmsman.config.layers import Layer, resolve
-from helmsman.config.oversight import DetectorName
+from helmsman.config.loop import DetectorName
 from helmsman.errors import OperatorError
 from helmsman.oversee.detectors import DETECTORS, detect
 from helmsman.oversee.diagnosis import diagnose

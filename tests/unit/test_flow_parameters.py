@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from helmsman.naming import LONGEST_SLUG, loop_id
+from helmsman.plain import LONGEST_SLUG, loop_id
 from helmsman.records.request import LOOP_ID, ChainRequest, LoopRequest
 
 pytestmark = pytest.mark.feature("D1")

@@ -12,9 +12,18 @@ from helmsman.records.checks import Finding, TestCounts, Weight
 from helmsman.records.proof import PastVerdict
 from helmsman.tokens import tokens
 from helmsman.verify.diff import FileDiff
-from helmsman.verify.judge.fence import escape_invisible, fence, label
 from helmsman.verify.judge.request import build_request
-from helmsman.verify.judge.view import has_generated_name, hunks, mentioned_files, view_diff, view_outputs, view_sources
+from helmsman.verify.judge.view import (
+    escape_invisible,
+    fence,
+    has_generated_name,
+    hunks,
+    label,
+    mentioned_files,
+    view_diff,
+    view_outputs,
+    view_sources,
+)
 from helmsman.verify.judge.votes import answer_schema
 from tests.fakes.judge_questions import INJECTION, is_fenced, judge_config, output, poisoned, question
 

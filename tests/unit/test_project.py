@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from deployments.init import helmsman_toml, rubric_md
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.config.layers import Layer, resolve
 from helmsman.parsers.project import (
@@ -29,7 +30,6 @@ from helmsman.parsers.project import (
 )
 from helmsman.parsers.rubric import criteria_of, read_rubric
 from helmsman.plain import one_line
-from helmsman.render.first_files import helmsman_toml, rubric_md
 from helmsman.toml_text import toml_string
 
 pytestmark = pytest.mark.feature("O1")

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from helmsman.errors import OperatorError
-from helmsman.naming import LONGEST_BRANCH, is_branch
 from helmsman.parsers.pushes import (
     MOST_BRANCHES,
     OWN_EMAIL,
@@ -31,6 +30,7 @@ from helmsman.parsers.pushes import (
     read_forge,
     read_hook,
 )
+from helmsman.plain import LONGEST_BRANCH, is_branch
 from helmsman.records.request import is_loop_id
 from helmsman.records.triggers import Ignored, Push, is_commit
 

@@ -3,8 +3,7 @@
 import pytest
 
 from helmsman.verify.diff import FileDiff, TreeDiff
-from helmsman.verify.hints import Change
-from helmsman.verify.test_detection import lines_on_tests
+from helmsman.verify.hints import Change, lines_on_tests
 from helmsman.verify.touched import ChangedPaths
 
 pytestmark = pytest.mark.feature("V15")

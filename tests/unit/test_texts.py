@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.config.oversight import DetectConfig
+from helmsman.config.loop import DetectConfig
 from helmsman.oversee.decide import decide
 from helmsman.oversee.detectors import detect
 from helmsman.records.advance import advance

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from deployments.lines import in_local_time
 from deployments.live import LiveView
+from deployments.output import in_local_time
 from helmsman.records.agent import Guarded, StopAttempt
 from helmsman.records.base import Usage
 from helmsman.records.control import Control, EscalationLevel, Ladder, Oversight, Progress

@@ -6,11 +6,12 @@ from helmsman.config import JudgeConfig
 from helmsman.prompts import render
 from helmsman.records.iteration import Briefing, Question
 from helmsman.tokens import tokens, trim
-from helmsman.verify.judge.fence import fence, name_list
 from helmsman.verify.judge.view import (
     DIFF_TOKENS,
     JudgeQuestion,
     Source,
+    fence,
+    name_list,
     view_diff,
     view_earlier,
     view_findings,

@@ -6,13 +6,13 @@ All of it except the goal is data from the repository.
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 
 from helmsman.parsers.source import is_source, is_test_file, is_test_support, language_of
 from helmsman.records.checks import CheckResult, Finding
 from helmsman.records.proof import PastVerdict
 from helmsman.tokens import tokens, trim
 from helmsman.verify.diff import FileDiff, Part, lines_of
-from helmsman.verify.judge.fence import escape_invisible, fence, label, name_list
 
 NOTES = 40  # maximum lines of its own notes to show, the last ones
 EARLIER = 12  # maximum number of earlier verdicts to show
@@ -27,6 +27,8 @@ _FENCE = 60  # tokens for the two marks, the words around a label and the note o
 Source = tuple[str, str | None]  # path and full text of a file at the judged commit; None for binary files
 ReadFiles = Callable[[Sequence[str]], Sequence[Source]]
 """Reads files of the judged commit by path; missing ones are left out."""
+_MARK = 16
+_LABEL = 200
 
 
 @dataclass(frozen=True)
@@ -268,3 +270,42 @@ def tests_for(changed: Iterable[str], paths: Iterable[str]) -> list[str]:
 
 def _stem(path: str) -> str:
     return path.rpartition("/")[2].partition(".")[0].lower()
+
+
+def escape_invisible(text: str) -> str:
+    """Escape every invisible or misleading character, except newlines and tabs."""
+    plain = text.replace("\r\n", "\n")
+    if plain.replace("\n", "").replace("\t", "").isprintable():
+        return plain
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else _escape(letter) for letter in plain)
+
+
+def label(name: str) -> str:
+    """Return a name on one line, without backticks; of a name longer than 200 characters the end."""
+    short = name if len(name) <= _LABEL else f"…{name[1 - _LABEL :]}"
+    return "".join(letter if letter.isprintable() else _escape(letter) for letter in short.replace("`", "'"))
+
+
+def fence(title: str, text: str) -> str:
+    """Wrap text between two lines with the same mark. The mark is derived from the text, which therefore cannot contain it.
+
+    The title is trusted, except for labels in it.
+    """
+    body, salt = escape_invisible(text), 0
+    while (mark := sha256(f"{salt}\n{title}\n{body}".encode()).hexdigest()[:_MARK]) in body:
+        salt += 1
+    return f"<<<{mark} {title}\n{body}\n>>>{mark}"
+
+
+def name_list(heading: str, names: Sequence[str], most: int = 100) -> str:
+    """Return a fenced list of names, counting those after the first `most`; empty if there are none."""
+    if not names:
+        return ""
+    lines = [label(name) for name in names[:most]]
+    if len(names) > most:
+        lines.append(f"[and {len(names) - most:,} more]")
+    return fence(heading, "\n".join(lines))
+
+
+def _escape(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")

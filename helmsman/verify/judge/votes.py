@@ -13,7 +13,7 @@ from helmsman.parsers.loose import items, mapping, text
 from helmsman.records.base import Reply, Usage
 from helmsman.records.checks import CriterionOutcome, CriterionVerdict, Judgement, JudgementOutcome
 from helmsman.verify.findings import join_some
-from helmsman.verify.judge.fence import escape_invisible, label
+from helmsman.verify.judge.view import escape_invisible, label
 
 _REASON = 1000
 _PRINCIPLE = 300

@@ -1,7 +1,0 @@
-"""The current time for records."""
-
-from datetime import UTC, datetime
-
-
-def now_utc() -> datetime:
-    return datetime.now(UTC)
