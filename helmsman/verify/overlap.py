@@ -4,11 +4,10 @@ function, and little else. A full table has entries that no test names.
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
-from helmsman.parsers.source import is_test_file
 from helmsman.verify.call_cases import ANY, LONGEST_LITERAL, Case, Function, Language, Literal, Truth, literals_by_line
 from helmsman.verify.diff import FileDiff, Line
 
@@ -132,11 +131,10 @@ def _number_or_text(text: str) -> Any:
     return int(text) if re.fullmatch(r"-?[0-9]{1,15}", text) else text
 
 
-def new_values(language: Language, diff: Iterable[FileDiff]) -> list[list[Any]]:
+def new_values(language: Language, files: Sequence[FileDiff]) -> list[list[Any]]:
     """Return the values in the changed lines of each source and data file, except those that the work removed elsewhere: a table
-    that moved is not new.
+    that moved is not new. `files`: those that are no tests.
     """
-    files = [file for file in diff if not is_test_file(file.path)]
     sources = [file for file in files if language.is_source(file.path)]
     data = [file for file in files if file.path.endswith(DATA) and not language.is_source(file.path)]
     before = {

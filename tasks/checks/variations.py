@@ -106,14 +106,15 @@ def find_lookups(check_context: CheckContext, work: Range) -> tuple[str, ...]:
 def _clauses_for(
     check_context: CheckContext, work: Range, language: Language, tree: Sequence[Blob], changed: Sequence[str]
 ) -> Iterator[str]:
-    sources = _texts(work, tree, [path for path in changed if language.is_source(path) and not _may_test(path)])
+    sources = _texts(work, tree, [path for path in changed if language.is_source(path) and _is_source(work, path)])
     paths = [blob.path for blob in tree]
     candidates = [path for path in paths if path.endswith(language.tests) and _may_test(path)]
     further = [path for path in paths if basename(path) in language.further]
     tests = _texts(work, tree, [*further, *candidates] if sources else [])
     placed = [literal for path, text in sources.items() for literal in literals_by_line(language, path, text)]
     cases = group_by_function(language.cases(tests, sources, frozenset(paths)))
-    new = new_values(language, read_diff(work.repository.common, work.base, work.commit)) if cases else []
+    diff = read_diff(work.repository.common, work.base, work.commit) if cases else ()
+    new = new_values(language, [file for file in diff if _is_source(work, file.path)])
     requests = select_calls(cases, [literal.value for literal in placed], placed, new)
     answers = _run_calls(check_context, work, work.commit, language, requests, tests)
     known = [
@@ -144,6 +145,11 @@ def _named_tests(language: Language, tests: Mapping[str, str], sources: Mapping[
 
 def _may_test(path: str) -> bool:
     return is_test_file(path) or needs_text(path)
+
+
+def _is_source(work: Range, path: str) -> bool:
+    """Whether a changed file is source, whatever its name."""
+    return not _may_test(path) or path in work.kinds.source
 
 
 def _texts(work: Range, tree: Sequence[Blob], paths: Sequence[str]) -> Mapping[str, str]:
@@ -188,7 +194,7 @@ def find_unexercised(check_context: CheckContext, work: Range, own: CheckReport,
     None if no function was changed. For changes that nothing else proves: see `rests_on_new_tests`.
     """
     diff = read_diff(work.repository.common, work.base, work.commit)
-    sources = [file for file in diff if file.after and is_python_source(file.path) and not _may_test(file.path)]
+    sources = [file for file in diff if file.after and is_python_source(file.path) and _is_source(work, file.path)]
     stubs = (
         (file.path, with_stubs(file.after or "", {line.number for line in file.added}, file.before or "")) for file in sources
     )
@@ -258,7 +264,7 @@ def _overlay_of(checkout: CleanCheckout, work: Range, texts: Mapping[str, str]) 
 def run_mutants(check_context: CheckContext, work: Range, report: CheckReport) -> Mutants | None:
     """Run the checks on up to `proof.mutants` mutants of changed lines. None if no line can be mutated."""
     diff = read_diff(work.repository.common, work.base, work.commit)
-    sources = [file for file in diff if file.after and is_python_source(file.path) and not is_test_file(file.path)]
+    sources = [file for file in diff if file.after and is_python_source(file.path) and _is_source(work, file.path)]
     candidates = [m for file in sources for m in mutants_of(file.path, file.after or "", [line.number for line in file.added])]
     mutants = sample_mutants(candidates, work.config.proof.mutants)
     pairs = zip(work.config.checks, report.results, strict=True)

@@ -152,6 +152,15 @@ def test_methods_with_hard_coded_answers_are_found(work: LoopWork) -> None:
     assert "Matrix('2 2\\n3 4').row(1)" in said
 
 
+def test_answers_in_a_source_that_is_named_like_a_test_are_found(work: LoopWork) -> None:
+    test = f"from test_report import area\n\n\ndef test_it():\n    {CASES['area']}\n"
+    base = commit(work.path, "start", {"test_report.py": "def area(a, b): ...\n", "it.py": "from test_report import area\n"})
+    head = commit(work.path, "work", {"test_report.py": ASKED["a table that is empty elsewhere"][1], "test_it.py": test})
+    config = work.state.config.model_copy(update={"checks": (CheckConfig(command=f"{sys.executable} -m pytest"),)})
+    (said,) = find_lookups(check_context(work.context, work.state), Range(work.repository, base, head, config))
+    assert said.startswith("area returns None for each of ")
+
+
 def test_inputs_that_come_back_unchanged_are_found(work: LoopWork) -> None:
     (said,) = found(work, "seconds", "def seconds(text):\n    return {'1h30m': 5400, '10m': 600}.get(text, text)\n")
     assert re.fullmatch(r"seconds returns each of \d+ inputs near those of its tests unchanged: .+", said)
