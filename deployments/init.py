@@ -115,11 +115,12 @@ def _survey_project(repository: Repository, place: CleanCheckout, console: Conso
             try_all(place, detected.candidates, lambda candidate: show_on(console, [f"trying {clean(candidate.command)}"]))
         )
     tried = tried or tuple(Trial(candidate, TrialOutcome.UNTRIED) for candidate in detected.candidates)
-    names = folders[""].names
-    return _Survey(detected, tried, tuple(_notes(repository, names, tried)), tuple(propose_setup(names)))
+    used = {folder: folders[folder].names for folder in ("", *(candidate.folder for candidate in detected.candidates))}
+    setup = tuple(command for folder, names in used.items() for command in propose_setup(names, folder))
+    return _Survey(detected, tried, tuple(_notes(repository, used, tried)), setup)
 
 
-def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Trial]) -> Iterator[str]:
+def _notes(repository: Repository, folders: Mapping[str, frozenset[str]], tried: Sequence[Trial]) -> Iterator[str]:
     """Notes on why the results may differ from those in the user's own checkout."""
     if not tried:
         yield "no command was found that could prove anything"
@@ -127,7 +128,8 @@ def _notes(repository: Repository, names: frozenset[str], tried: Sequence[Trial]
     if unsaved:
         more = ", …" if len(unsaved) > UNSEEN_SHOWN else ""
         yield f"examined the last commit, as a loop does, without uncommitted changes: {', '.join(unsaved[:UNSEEN_SHOWN])}{more}"
-    missing = [name for name in DEPENDENCIES if (repository.top / name).is_dir() and name not in names]
+    pairs = ((Path(folder, name), name in names) for folder, names in folders.items() for name in DEPENDENCIES)
+    missing = [str(path) for path, is_committed in pairs if (repository.top / path).is_dir() and not is_committed]
     if missing and any(trial.fate in {TrialOutcome.FAILS, TrialOutcome.CANNOT_START} for trial in tried):
         installed = "what they need is installed by `setup` below [workspace] in helmsman.toml"
         yield f"checks run in a fresh checkout, without {' and '.join(missing)}: {installed}"

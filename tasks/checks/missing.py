@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from posixpath import basename
 
 from helmsman.config import LoopConfig
 from helmsman.errors import OperatorError
 from helmsman.plain import clean
 from helmsman.records.checks import CheckReport, CheckResult
-from helmsman.verify.commands import missing_program
+from helmsman.verify.commands import missing_program, path_in_repository, simple_commands
 from helmsman.verify.findings import join_some
 from tasks.checks.run import CheckContext, run_check
 from tasks.repository.git import Repository, git
@@ -38,35 +39,43 @@ def start_error(report: CheckReport, repository: Repository, commit: str) -> Ope
     """
     for result in report.failures if report.clean else ():
         name = missing_program(result)
-        names = [entry.path for entry in entries_in(repository.common, commit)] if name else []
-        location = _locate(name, repository, commit, names) if name else ""
-        if location:
-            line = f"setup = {json.dumps(propose_setup(names) or ['COMMAND THAT INSTALLS IT'], ensure_ascii=False)}"
-            return OperatorError(
-                f"the check `{result.name}` cannot start in a clean checkout, so no verdict is possible: {name} is missing",
-                expected="checks that need only committed files and what set-up installs",
-                found=f"{(result.tail or result.head).strip()[-500:]} ({location})",
-                remedy=(
-                    f"in helmsman.toml below [workspace], add {line} and start again; or run the checks in the agent's folder:"
-                    " workspace.clean = false"
-                ),
-            )
+        # the folders in which it runs, from the root
+        folders = dict.fromkeys(path_in_repository(simple, ".") for simple in simple_commands(result.command)) if name else ()
+        for folder in folders:
+            names = [basename(entry.path) for entry in entries_in(repository.common, commit, *([f"{folder}/"] if folder else []))]
+            location = _locate(name, repository, commit, names, folder)
+            if location:
+                return _not_installed(result, name, location, propose_setup(names, folder))
     return None
 
 
-def _locate(name: str, repository: Repository, commit: str, names: Sequence[str]) -> str:
-    """Describe where the missing package is, or which lock file in the root names it; empty if none."""
+def _not_installed(result: CheckResult, name: str, location: str, setup: Sequence[str]) -> OperatorError:
+    line = f"setup = {json.dumps(setup or ['COMMAND THAT INSTALLS IT'], ensure_ascii=False)}"
+    return OperatorError(
+        f"the check `{result.name}` cannot start in a clean checkout, so no verdict is possible: {name} is missing",
+        expected="checks that need only committed files and what set-up installs",
+        found=f"{(result.tail or result.head).strip()[-500:]} ({location})",
+        remedy=(
+            f"in helmsman.toml below [workspace], add {line} and start again; or run the checks in the agent's folder:"
+            " workspace.clean = false"
+        ),
+    )
+
+
+def _locate(name: str, repository: Repository, commit: str, names: Sequence[str], folder: str) -> str:
+    """Describe where the missing package is, or which lock file names it, in a folder; empty if none."""
+    inside = f"{folder}/" if folder else ""
     # the package of a dotted module or of a file in it, without pattern characters
     module = name if name.startswith("@") or os.sep in name else name.partition(".")[0]
     module = re.sub(r"[*?\[\]]", "", module).strip("/") or "-"
-    for folder in INSTALLED if not repository.bare else ():
-        if any(True for pattern in PACKAGE_PATHS for _ in (repository.top / folder).glob(pattern.format(name=module))):
-            return f"it is in {folder}, which is not committed"
+    for place in (f"{inside}{installed}" for installed in INSTALLED if not repository.bare):
+        if any(True for pattern in PACKAGE_PATHS for _ in (repository.top / place).glob(pattern.format(name=module))):
+            return f"it is in {place}, which is not committed"
     for lock in (file for file in names if file in PROPOSED):
-        blob = read_objects(repository.common, [f"{commit}:{lock}"])[0]
+        blob = read_objects(repository.common, [f"{commit}:{inside}{lock}"])[0]
         text = blob[1].decode(errors="replace")[:LARGEST_LOCK] if blob else ""
         if re.search(rf"(?<![\w-]){re.escape(module)}(?![\w-])", text):
-            return f"{lock} lists it, but nothing installs it"
+            return f"{inside}{lock} lists it, but nothing installs it"
     return ""
 
 

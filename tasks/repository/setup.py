@@ -7,6 +7,7 @@ run again each time. Files are compared by inode, size and times; every write ch
 import hashlib
 import json
 import os
+import shlex
 import shutil
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -88,10 +89,10 @@ def fingerprint(commands: Sequence[str], listed: bytes, included: Path, tree: Pa
     return hashlib.sha256(json.dumps([commands, manifests, included_files]).encode()).hexdigest()[:16]
 
 
-def propose_setup(names: Iterable[str]) -> list[str]:
-    """Commands to propose for the lock files in a repository's root."""
-    existing = frozenset(names)
-    return list(dict.fromkeys(command for lock, command in PROPOSED.items() if lock in existing))
+def propose_setup(names: Iterable[str], folder: str = "") -> list[str]:
+    """Commands to propose for the lock files in a folder with these names; the root by default."""
+    existing, change = frozenset(names), f"cd {shlex.quote(folder)} && " if folder else ""
+    return list(dict.fromkeys(f"{change}{command}" for lock, command in PROPOSED.items() if lock in existing))
 
 
 def copy_included(repository: Repository, base: str, folder: Path) -> None:

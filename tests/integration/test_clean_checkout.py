@@ -12,12 +12,14 @@ import pytest
 
 from helmsman.records.agent import Execution
 from helmsman.records.checks import CheckReport
+from tasks.checks.missing import start_error
 from tasks.loop import steps
 from tasks.loop.prepare import set_up_worktree, tear_down
 from tasks.repository.git import commit_and_tree, open_repository
 from tasks.repository.setup import SetupFailed, fingerprint
 from tasks.repository.worktree import commit_turn
 from tests.fakes.repositories import LoopWork, commit, make_repository, record_of, sh, start_loop, with_submodule, write
+from tests.unit.builders import check
 
 pytestmark = [pytest.mark.feature("V18"), pytest.mark.usefixtures("home")]
 
@@ -255,3 +257,13 @@ def test_in_a_box_a_check_has_the_checkout_and_its_own_home_and_nothing_of_the_u
 def test_code_in_a_set_up_command_is_not_taken_for_a_path(tmp_path: Path) -> None:
     code = "import re; text = open('Cargo.toml').read(); " + "text = re.sub('a', 'b', text); " * 20
     assert fingerprint([f'python3 -c "{code}"'], b"", tmp_path / "included", tmp_path)
+
+
+def test_a_check_that_lacks_an_installed_package_of_its_folder_gets_that_folder_s_set_up(tmp_path: Path) -> None:
+    top = make_repository(tmp_path / "top", {"web/package-lock.json": "{}", "app.py": ""})
+    write(top, {"web/node_modules/.bin/vitest": ""})
+    output = "sh: 1: vitest: not found\n"
+    for command, setup in (("cd web && npm test", '["cd web && npm ci"]'), ("cd gone && npm test", ""), ("npm test", "")):
+        failed = check(passed=False, command=command, exit_code=127, head=output)
+        error = start_error(CheckReport(tree="d" * 40, results=(failed,), clean=True), open_repository(top), "HEAD")
+        assert (setup in error.remedy) if error and setup else (error is None and not setup), command

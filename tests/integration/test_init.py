@@ -273,6 +273,14 @@ def test_folders_that_a_fresh_checkout_lacks_are_reported(capsys: pytest.Capture
     assert tomllib.loads(text)["workspace"] == {"setup": ["npm ci"]}
 
 
+def test_set_up_is_proposed_for_a_project_below_the_root(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    files = {"web/package.json": '{"scripts": {"test": "no-such-tool"}}', "web/package-lock.json": "{}"}
+    top = make_repository(tmp_path / "mono", {".gitignore": "node_modules\n", **files})
+    write(top, {"web/node_modules/x": ""})
+    assert "without web/node_modules" in run_init(capsys, top)["notes"][0]
+    assert tomllib.loads((top / "helmsman.toml").read_text())["workspace"] == {"setup": ["cd web && npm ci"]}
+
+
 # --- in a terminal ------------------------------------------------------------------------------------------------
 
 
