@@ -21,6 +21,7 @@ from helmsman.plain import clean, clean_lines, one_line
 from helmsman.prompts import render
 from helmsman.texts import format_duration, plural
 from helmsman.toml_text import toml_line, toml_string
+from helmsman.verify.commands import missing_name
 from helmsman.verify.redundancy import kinds
 from tasks.checks.project import Trial, TrialOutcome, read_project, try_all, try_one
 from tasks.loop.configure import RUBRIC, read_layers
@@ -135,7 +136,11 @@ def _notes(repository: Repository, folders: Mapping[str, frozenset[str]], tried:
         yield f"checks run in a fresh checkout, without {' and '.join(missing)}: {installed}"
     for trial in recommended(tried):
         if trial.is_red:
-            yield f"{trial.candidate.command} {outcome_text(trial)}; that is what the loop will work on"
+            name = missing_name(trial.tail)
+            doubt = (
+                f", unless {name} only has to be installed: then by `setup` below [workspace] in helmsman.toml" if name else ""
+            )
+            yield f"{trial.candidate.command} {outcome_text(trial)}; that is what the loop will work on{doubt}"
     if any(trial.tests == 0 for trial in tried):
         yield "a command that runs no test passes whatever the agent does, so it is not used by default"
 

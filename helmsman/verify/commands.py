@@ -115,8 +115,11 @@ def missing_program(result: CheckResult) -> str:
     """Return the name of the program or module that a failed check did not find; empty if it names none."""
     if result.passed or result.timed_out:
         return ""
-    output = f"{result.head}\n{result.tail}"
+    name = missing_name(f"{result.head}\n{result.tail}")
+    return name or (result.command.split(maxsplit=1)[0] if result.exit_code in NOT_STARTED else "")
+
+
+def missing_name(output: str) -> str:
+    """Return the name of the program or module that this output says is missing; empty if it names none."""
     match = next((match for pattern in NOT_FOUND_MESSAGES if (match := pattern.search(output))), None)
-    if match is not None:
-        return next(filter(None, match.groups()), "")
-    return result.command.split(maxsplit=1)[0] if result.exit_code in NOT_STARTED else ""
+    return next(filter(None, match.groups()), "") if match else ""

@@ -281,6 +281,14 @@ def test_set_up_is_proposed_for_a_project_below_the_root(capsys: pytest.CaptureF
     assert tomllib.loads((top / "helmsman.toml").read_text())["workspace"] == {"setup": ["cd web && npm ci"]}
 
 
+def test_a_module_that_failing_tests_do_not_find_may_have_to_be_installed(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    files = {"src/pkg/__init__.py": "", "test_it.py": "import unittest\nimport pkg\n"}
+    (note,) = run_init(capsys, make_repository(tmp_path / "layout", files))["notes"]
+    assert "that is what the loop will work on, unless pkg only has to be installed" in note
+
+
 # --- in a terminal ------------------------------------------------------------------------------------------------
 
 
