@@ -132,6 +132,24 @@ def test_a_push_ends_before_the_receiver_answers(served: ServedRepository, http_
     assert served.hook_is_done()
 
 
+def test_a_message_that_another_push_sends_and_removes_meanwhile_is_sent_whole(
+    served: ServedRepository, http_listener: HttpListener, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    install_hook(served, http_listener.url)
+    (tmp_path / "bin").mkdir()
+    other = tmp_path / "bin" / "openssl"  # the hook signs with it, after it has looked for the file
+    other.write_text(f'#!/bin/sh\nrm -f helmsman-unsent/*\nexec {shutil.which("openssl")} "$@"\n')
+    other.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{other.parent}:{os.environ['PATH']}")
+    served.push("HEAD:refs/heads/one")
+    assert served.hook_is_done()
+    assert eventually(lambda: bool(http_listener.heard))
+    ((headers, body),) = http_listener.heard
+    parts = f"{headers['x-helmsman-timestamp']}.{headers['x-helmsman-delivery']}.".encode(), body
+    assert body.endswith(b" refs/heads/one\n")
+    assert is_signed(SECRET.encode(), parts, headers["x-helmsman-signature"])
+
+
 def test_what_could_not_be_sent_is_sent_after_the_next_push_under_the_same_name(
     served: ServedRepository, http_listener: HttpListener
 ) -> None:
