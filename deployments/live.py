@@ -39,7 +39,7 @@ LOOP_LINES: dict[type, Callable[[Any], Iterable[str]]] = {
     ],
     events.MemoryNoted: lambda event: [f"    memory     {clean(line)}" for line in event.lines],
     events.AttemptInterrupted: lambda event: [clean(event.what)],
-    events.TelemetryFailed: lambda event: [f"    warn       {clean(event.why)}"],
+    events.ObserverFailed: lambda event: [f"    warn       {clean(event.why)}"],
     events.MergeFailed: lambda event: [f"merge      into {clean(event.into)}: {clean(event.why)}"],
     events.LoopMerged: lambda event: [
         f"merged     {merged_text(event.merged)}", *(f"    note       {clean(note)}" for note in event.notes)

@@ -60,8 +60,8 @@ class AttemptInterrupted(Event):
     what: str
 
 
-class TelemetryFailed(Event):
-    """Telemetry is configured but not delivered; reported once per driver."""
+class ObserverFailed(Event):
+    """Telemetry, the tracker or a notification is configured and does not work, which stops nothing."""
 
     why: str
 

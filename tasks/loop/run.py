@@ -51,6 +51,7 @@ from tasks.loop.remember import with_estimate
 from tasks.loop.remote_handover import acquire_lease, holds_lease, push_at_end
 from tasks.loop.start import open_loop
 from tasks.memory import project_id
+from tasks.observers.artifacts import log_events
 from tasks.observers.telemetry import exporting
 from tasks.repository.git import Repository, commit_and_tree, current_branch, open_repository, read_ref
 from tasks.repository.loop_context import LoopContext, exclusive_checkout, loop_context, loop_folder, mark_finished
@@ -116,7 +117,8 @@ def drive_loop(request: LoopRequest) -> Generator[tuple[LoopContext, LoopState]]
         stack.enter_context(
             runs.driving_run(state.loop, state.uid, tags, context.folder.cancel, inside=inside, repository=repository.top)
         )
-        stack.enter_context(exporting(repository, context.folder, state, get_run_logger().warning))
+        stack.enter_context(listening(log_events()))
+        stack.enter_context(exporting(repository, context.folder, state))
         stack.enter_context(listening(journal_to(context.folder.journal)))
         yield context, state
 

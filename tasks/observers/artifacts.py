@@ -4,7 +4,7 @@ The page of the loop's run shows each of them once, in its latest version.
 An observer: errors are logged in one line.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 from uuid import UUID
@@ -16,6 +16,7 @@ from prefect.client.schemas.objects import State, StateType
 from prefect.logging import get_run_logger
 from prefect.settings import PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
+from helmsman.records.events import Event, MemoryNoted, ObserverFailed
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.request import ParallelResult
 from helmsman.records.state import LoopState
@@ -34,6 +35,22 @@ def log_iteration(record: IterationRecord) -> None:
     """Log an iteration. Call in the loop's own run, since a run's log does not include nested runs."""
     for line in iteration_lines(record):
         get_run_logger().info("%s", redact(line))
+
+
+def log_events() -> Callable[[Event], None]:
+    """Listener that logs in this run what a terminal shows between iterations: a run's page has only its log."""
+    log = get_run_logger()
+
+    def log_event(event: Event) -> None:
+        match event:
+            case ObserverFailed():
+                log.warning("%s", event.why)
+            case MemoryNoted():
+                log.info("%s", "\n".join(event.lines))
+            case _:
+                pass
+
+    return log_event
 
 
 def with_named_state(record: IterationRecord) -> IterationRecord:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from functools import reduce
 from typing import TypeVar
 
-from helmsman.records.events import Event, IterationRecorded, StepFinished, TelemetryFailed
+from helmsman.records.events import Event, IterationRecorded, ObserverFailed, StepFinished
 from helmsman.records.state import LoopState
 from helmsman.render.activity import Activity, LoggedEvent, apply_event
 from helmsman.render.spans import OUTSIDE_ITERATIONS, iteration_spans, loop_span, outside_spans
@@ -58,12 +58,11 @@ def _variable(environment: Mapping[str, str], signal: str, name: str) -> str:
 
 
 @contextmanager
-def exporting(repository: Repository, folder: LoopFolder, state: LoopState, log: Callable[[str], None]) -> Generator[None]:
-    """Export telemetry of a loop while the block runs. A failed export is reported at most once, to `log` and the display."""
+def exporting(repository: Repository, folder: LoopFolder, state: LoopState) -> Generator[None]:
+    """Export telemetry of a loop while the block runs. A failed export is reported at most once."""
 
     def warn(why: str) -> None:
-        publish(TelemetryFailed(why=why))
-        log(why)
+        publish(ObserverFailed(why=why))
 
     exporter = _try(lambda: _Exporter(repository, folder, state, warn), warn) if is_enabled(os.environ, warn) else None
     if exporter is None:

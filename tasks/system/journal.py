@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from helmsman.records.events import Event, read_event
+from helmsman.records.events import Event, ObserverFailed, read_event
 from helmsman.render.activity import LoggedEvent
 from tasks.system.secrets import without_secrets
 
@@ -43,6 +43,14 @@ def publish(event: Event) -> None:
             except Exception:  # noqa: BLE001 - an observer may fail in any way; it never stops a loop
                 _remove_listener(listener)
                 _log.exception("an observer failed and is no longer notified")
+
+
+def report_problem(why: str) -> None:
+    """Report an observer's problem: in the display, the journal and the run's log, or to the process's log without a loop."""
+    if _listeners:
+        publish(ObserverFailed(why=why))
+    else:
+        _log.warning("%s", why)
 
 
 def _remove_listener(listener: Listener) -> None:

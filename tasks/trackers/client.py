@@ -31,13 +31,13 @@ _TOO_MANY, _FORBIDDEN = 429, 403
 _MOVED = ("the tracker's repository has moved", "correct tracker.repository or tracker.url")
 _REMEDIES: Mapping[int, tuple[str, str]] = {
     **dict.fromkeys((301, 307, 308), _MOVED),
-    302: ("the tracker's API was not found at this address", "correct tracker.url"),
+    **dict.fromkeys((302, 303), ("the tracker's API was not found at this address", "correct tracker.url")),
     401: ("the tracker rejected the token", f"use a valid one in {TOKEN} or in the block that tracker.block names"),
     403: (
         "the tracker's token lacks a permission",
         "use one that may read and write issues and labels of tracker.repository, and pull requests where issues start loops",
     ),
-    404: ("the tracker does not know the repository", "correct tracker.repository, or give the token access to it"),
+    404: ("the tracker does not know the repository", "correct tracker.repository or tracker.url, or give the token access"),
     410: ("the repository has no issues", "enable issues for tracker.repository, or name another"),
     423: ("the tracker's repository is archived", "name another in tracker.repository"),
 }
@@ -104,7 +104,7 @@ class Api:
                 raise _unusable(failed) from failed
             except httpx.HTTPError as failed:
                 error: HelmsmanError = TransientError(
-                    "the tracker cannot be reached", found=_excerpt(f"{type(failed).__name__}: {failed}")
+                    "the tracker cannot be reached", found=_excerpt(f"{self._client.base_url} {type(failed).__name__}: {failed}")
                 )
                 may_retry, delay = method != "POST" or isinstance(failed, httpx.ConnectError | httpx.ConnectTimeout), 0.0
             else:
@@ -142,7 +142,10 @@ class Api:
 
 def unknown_format(found: str) -> TransientError:
     return TransientError(
-        "the tracker's response has an unknown format", expected="JSON of its API", found=clean(found)[:MOST_WORDS]
+        "the tracker's response has an unknown format",
+        expected="JSON of its API",
+        found=clean(found)[:MOST_WORDS],
+        remedy="if it stays so, correct tracker.url, which ends with /api/v1 for Gitea",
     )
 
 

@@ -1,6 +1,5 @@
-"""Chat, mail and webhooks by Prefect's notification blocks. A failed notification is logged."""
+"""Chat, mail and webhooks by Prefect's notification blocks. A failed notification is reported."""
 
-import logging
 import re
 from collections.abc import Collection, Iterable
 from importlib import import_module
@@ -8,13 +7,13 @@ from typing import Any
 from uuid import UUID
 
 from helmsman.plain import clean
+from tasks.system.journal import report_problem
 from tasks.system.secrets import redact
 
 AUTOMATION = "helmsman: a loop asks a person"
 """The automation of `helmsman deploy --notify`."""
 _ADDRESS = re.compile(r"\S*://\S*")
 """A webhook's URL is a secret."""
-_log = logging.getLogger(__name__)
 
 
 def notify(blocks: Iterable[str], subject: str, body: str, *, skip: Collection[UUID] = ()) -> None:
@@ -35,7 +34,7 @@ def notify(blocks: Iterable[str], subject: str, body: str, *, skip: Collection[U
                 block.notify(body=redact(body), subject=redact(subject))
         except Exception as error:  # noqa: BLE001 - third-party code may raise anything; a notification is optional
             why = _ADDRESS.sub("[address]", clean(getattr(error, "log", "") or str(error)))[:300]
-            _log.warning("the notification block %s could not be notified: %s: %s", clean(name), type(error).__name__, why)
+            report_problem(f"the notification block {clean(name)} could not be notified: {type(error).__name__}: {why}")
 
 
 def blocks_of_server() -> frozenset[UUID]:

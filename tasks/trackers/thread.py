@@ -4,7 +4,6 @@ A loop's issues are updated to its state. Answers are comments by allowed users,
 one reply. Everything is idempotent.
 """
 
-import logging
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from helmsman.render import issue as texts
 from helmsman.render.gate import evidence
 from tasks.repository.loop_context import LoopContext
 from tasks.system.files import write_atomic
+from tasks.system.journal import report_problem
 from tasks.system.paths import LoopFolder
 from tasks.trackers.forges import IssueTracker, open_tracker
 from tasks.trackers.notify import blocks_of_server, notify
@@ -36,7 +36,6 @@ TELLING_SECONDS = 30.0
 """Total for all calls of one update."""
 LISTENING_SECONDS = 10.0
 
-_log = logging.getLogger(__name__)
 _last_published: dict[str, LoopState] = {}
 _logged_errors: dict[str, str] = {}
 """Last error by loop and operation: an unavailable tracker is not logged every half a minute."""
@@ -141,10 +140,10 @@ def _logging_errors(operation: str) -> Generator[None]:
         yield
         _logged_errors.pop(operation, None)
     except Exception as error:  # noqa: BLE001 - an observer may fail in any way
-        message = str(error) if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
+        message = error.one_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
         if _logged_errors.get(operation) != message:
             _logged_errors[operation] = message
-            _log.warning("the tracker could not be read or updated: %s", message)
+            report_problem(f"the tracker could not be read or updated: {message}")
 
 
 # --- a loop's own issues -------------------------------------------------------------------------------------------------

@@ -18,6 +18,8 @@ from blocks.tracker import Tracker
 from deployments.deploy import automations
 from helmsman.config import TrackerConfig
 from helmsman.errors import OperatorError
+from helmsman.records.events import Event, ObserverFailed
+from tasks.system.journal import listening
 from tasks.trackers.forges import tracker_token
 from tasks.trackers.notify import notify
 from tests.fakes.approver import answer_forms
@@ -52,6 +54,17 @@ def test_a_failing_notification_block_is_logged_and_stops_no_other(
     told = [one for one in caplog.messages if "could not be notified" in one]
     assert len(told) == 3
     assert not any("secret-path" in one for one in told)
+
+
+def test_a_failing_notification_is_a_line_of_the_display_and_of_the_run_s_log(
+    drive: Drive, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = list[Event]()
+    with listening(told.append), caplog.at_level(logging.WARNING):
+        drive([], workspace={"setup": ["exit 3"]}, tracker={"notify": ["custom-webhook/nowhere"]})
+    [failed] = (event.why for event in told if isinstance(event, ObserverFailed))
+    assert failed.startswith("the notification block custom-webhook/nowhere could not be notified: ")
+    assert ("prefect.flow_runs", failed) in [(line.name, line.getMessage()) for line in caplog.records]
 
 
 TRACKER = {"notify": ["custom-webhook/there"]}

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from deployments.live import LiveView
 from helmsman.records.advance import advance
-from helmsman.records.events import IterationRecorded, StepFinished, StepStarted
+from helmsman.records.events import Event, IterationRecorded, ObserverFailed, StepFinished, StepStarted
 from helmsman.records.iteration import IterationRecord
 from helmsman.records.state import LoopState
 from helmsman.render.spans import Attributes, Span, span_id, trace_context, trace_id
@@ -137,7 +137,8 @@ class Nowhere:
 sys.meta_path.insert(0, Nowhere())
 from types import SimpleNamespace
 from tasks.observers.telemetry import exporting
-with exporting(None, None, SimpleNamespace(uid="u1"), print):
+from tasks.system.journal import listening
+with listening(lambda event: print(event.why)), exporting(None, None, SimpleNamespace(uid="u1")):
     pass
 """
 
@@ -174,7 +175,7 @@ def collector(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
 def driver(repository: Repository) -> Generator[LoopState]:
     """One that drives the loop from where it stands."""
     folder, (state, _) = loop_folder(repository, LOOP), read_state(repository, LOOP)
-    with exporting(repository, folder, state, pytest.fail), listening(journal_to(folder.journal)):
+    with exporting(repository, folder, state), listening(journal_to(folder.journal)):
         yield state
 
 
@@ -227,9 +228,9 @@ def test_the_next_driver_goes_on_with_the_steps_that_a_killed_one_has_done(repos
 def test_a_rejected_export_is_one_line_of_the_display(repository: Repository, collector: Collector) -> None:
     collector.status = 400
     folder, (state, _) = folder_of(repository), read_state(repository, LOOP)
-    complaints, screen = list[str](), Console(file=StringIO(), width=500)
-    with listening(LiveView(screen)), exporting(repository, folder, state, complaints.append):
+    complaints, screen = list[Event](), Console(file=StringIO(), width=500)
+    with listening(complaints.append), listening(LiveView(screen)), exporting(repository, folder, state):
         publish(IterationRecorded(record=record(repository, state)))
     assert isinstance(screen.file, StringIO)
-    (complaint,) = complaints
-    assert screen.file.getvalue().splitlines()[-1] == f"    warn       {complaint}"
+    (complaint,) = (event for event in complaints if isinstance(event, ObserverFailed))
+    assert screen.file.getvalue().splitlines()[-1] == f"    warn       {complaint.why}"

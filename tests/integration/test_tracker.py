@@ -73,7 +73,15 @@ def test_comments_come_in_order_with_who_vouches_for_them(api: TrackerApi) -> No
 
 @pytest.mark.parametrize(
     ("status", "problem"),
-    [(401, "token"), (403, "lacks a permission"), (404, "does not know"), (410, "no issues"), (301, "moved"), (423, "archived")],
+    [
+        (401, "token"),
+        (403, "lacks a permission"),
+        (404, "does not know"),
+        (410, "no issues"),
+        (301, "moved"),
+        (303, "not found at this address"),
+        (423, "archived"),
+    ],
 )
 def test_errors_that_the_operator_can_fix_name_the_remedy_and_are_not_retried(api: TrackerApi, status: int, problem: str) -> None:
     api.faults = [Fault(status)]
@@ -113,8 +121,9 @@ def test_a_response_of_unknown_format_is_a_transient_error(
 ) -> None:
     """Such as a page of a proxy's: nothing but our own errors may come out of a tracker, or its loop would break."""
     api.faults = [Fault(200, content=content)]
-    with pytest.raises(TransientError, match="unknown form"), tracker(api) as port:
+    with pytest.raises(TransientError, match="unknown form") as told, tracker(api) as port:
         answer(port)
+    assert "tracker.url" in told.value.remedy
 
 
 def test_a_new_issue_is_not_asked_for_again_where_it_may_have_been_made(api: TrackerApi) -> None:
@@ -131,8 +140,9 @@ def test_a_new_issue_is_not_asked_for_again_where_it_may_have_been_made(api: Tra
 def test_an_unreachable_tracker_is_a_transient_error(api: TrackerApi) -> None:
     with TrackerApi(api.kind) as gone:
         config = configured(gone)
-    with pytest.raises(TransientError, match="cannot be reached"), open_tracker(config, 2) as port:
+    with pytest.raises(TransientError, match="cannot be reached") as told, open_tracker(config, 2) as port:
         port.find(START)
+    assert gone.url in told.value.found
 
 
 @pytest.mark.parametrize("token", ["schlüssel", "two\nlines", ""])
