@@ -138,8 +138,11 @@ SITUATIONS: tuple[tuple[str, Callable[[LoopState], bool]], ...] = (
     ("warned", lambda state: bool(state.oversight.instructions)),
     ("improving", lambda state: state.oversight.ladder.rung in (EscalationLevel.REFACTOR, EscalationLevel.REDESIGN)),
     (
-        "not claimed",
-        lambda s: bool(s.checks and s.checks.passed and s.past_iterations) and s.oversight.progress.completion >= DONE,
+        "not claimed",  # a claim that a person sent back, at the merge say, leaves no denial
+        lambda s: (
+            bool(s.checks and s.checks.passed and s.past_iterations and not s.past_iterations[-1].asked)
+            and s.oversight.progress.completion >= DONE
+        ),
     ),
     ("nearly done", lambda state: bool(state.past_iterations) and state.oversight.progress.completion > NEAR),
     ("ordinary", lambda _: True),

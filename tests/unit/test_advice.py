@@ -91,6 +91,12 @@ def test_other_rows_match_what_was_observed(fields: dict[str, Any], situation: s
     assert advise(state_with(**fields)).situation == situation
 
 
+def test_after_a_claim_that_a_person_sent_back_nobody_says_that_there_was_none() -> None:
+    claimed = MOMENT.model_copy(update={"asked": True})
+    done = state_with(progress=Progress(completion=1.0), checks=report(check(passed=True)), history=(claimed,))
+    assert advise(done).situation == "nearly done"
+
+
 def test_a_denied_claim_gets_no_praise() -> None:
     near = brief(state_with(done=REFUSED, progress=Progress(completion=0.95)), orientation()).prompt
     assert "# Advice" not in near
