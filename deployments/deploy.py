@@ -72,7 +72,7 @@ HERE = Path(__file__).parent
 def deploy(pool: str, *, as_json: bool, notify: str = "") -> int:
     """Create what is missing, update the rest, and print the next steps.
 
-    `notify`: notification block for when a loop asks a person, such as `slack-webhook/ops`; empty: none.
+    `notify`: notification block for questions and failed runs, such as `slack-webhook/ops`; empty: none.
     """
     url = configured_api(own_environment())
     if url is None:
