@@ -14,7 +14,7 @@ from helmsman.oversee.drift import measure_drift, task_of
 from helmsman.parsers.paths import is_visible_to_git, matches_any
 from helmsman.parsers.plan_order import noted_item
 from helmsman.parsers.source import is_generated, is_test_file
-from helmsman.records.agent import AgentCall, AgentOutcome, Change, Drift, Execution
+from helmsman.records.agent import Drift, Execution
 from helmsman.records.agents import prints_text
 from helmsman.records.checks import CheckReport, Finding, Judgement
 from helmsman.records.iteration import Evidence
@@ -37,12 +37,13 @@ from helmsman.verify.hints import hints, weigh
 from helmsman.verify.judge.request import JudgeRequest, build_request
 from helmsman.verify.judge.view import JudgeQuestion, Source, has_generated_name, mentioned_files, tests_for
 from helmsman.verify.touched import file_roles
-from tasks.checks.targets import MISSING, Range, change_of, find_outside_links, reverted_paths, work_of
+from tasks.checks.targets import Range, change_of, find_outside_links, reverted_paths, work_of
 from tasks.models.judge import ask_judge
 from tasks.models.sending import CallSettings, Credentials
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.repository.git import GitError, git, succeeds
 from tasks.repository.loop_context import LoopContext
+from tasks.repository.objects import MISSING
 from tasks.repository.plan import plan_at
 from tasks.system.secrets import without_secrets
 
@@ -81,11 +82,10 @@ def adjudicate(context: LoopContext, state: LoopState, evidence: Evidence, crede
 
 def request_for(context: LoopContext, state: LoopState) -> JudgeRequest:
     """Request that the judge would get on the loop's current branch, with the last checks."""
-    change = Change(start=state.base_commit, commit=state.head, tree="")
-    call = AgentCall(outcome=AgentOutcome.FINISHED, exit_code=0, seconds=0)
-    evidence = Evidence(execution=Execution(call=call, change=change), checks=state.checks, findings=state.findings)
-    tree, judge = tree_of(context.worktree, state.head), state.config.judge
-    return build_request(without_secrets(_build_question(context, state, evidence, judge.criteria, tree)), judge)
+    judge, top, tree = state.config.judge, context.worktree, tree_of(context.worktree, state.head)
+    question = question_on(work_of(context, state, state.head), top, state.checks, judge.criteria, tree)
+    question = replace(question, findings=state.findings, earlier=state.judge.verdicts, notes=state.judge.notes)
+    return build_request(without_secrets(question), judge)
 
 
 def _ask_judge(
@@ -97,23 +97,17 @@ def _ask_judge(
     keep: Keep,
 ) -> Judgement:
     settings = CallSettings(state.config, credentials, f"{context.tag(state)}/judge", context.folder.cancel.exists)
-    top, tree = context.worktree, tree_of(context.worktree, evidence.execution.change.commit)
-    question = _build_question(context, state, evidence, criteria, tree)
-    return ask_judge(question, criteria, settings, read_files=partial(read_texts, top, tree), keep=keep)
-
-
-def _build_question(
-    context: LoopContext, state: LoopState, evidence: Evidence, criteria: Sequence[CriterionConfig], tree: Sequence[Blob]
-) -> JudgeQuestion:
-    work = work_of(context, state, evidence.execution.change.commit)
-    return replace(
-        question_on(work, context.worktree, evidence.checks, criteria, tree),
+    top, commit = context.worktree, evidence.execution.change.commit
+    tree = tree_of(top, commit)
+    question = replace(
+        question_on(work_of(context, state, commit), top, evidence.checks, criteria, tree),
         proving=evidence.since_start.tests if evidence.since_start else (),
         blocked_by=evidence.claims.blocked,
         findings=evidence.findings,
         earlier=state.judge.verdicts,
         notes=state.judge.notes,
     )
+    return ask_judge(question, criteria, settings, read_files=partial(read_texts, top, tree), keep=keep)
 
 
 def question_on(
@@ -179,10 +173,7 @@ def revert_protected(context: LoopContext, state: LoopState, commit: str) -> tup
         path
         for path, (before, _) in work_of(context, state, commit).changed.items()
         if not matches_any(path, invariants.allow)
-        and (
-            matches_any(path, (*invariants.protect, *file_roles()["own"]))
-            or (path in scripted and not before.startswith(MISSING))
-        )
+        and (matches_any(path, (*invariants.protect, *file_roles()["own"])) or (path in scripted and before.mode != MISSING))
     )
     for path in paths:
         literal = f":(literal){path}"

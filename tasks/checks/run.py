@@ -21,6 +21,7 @@ from helmsman.records.events import CheckFinished, CheckStarted, PreparationStar
 from helmsman.verify.rerun import find_required, merge_rerun, suspected_flaky
 from tasks.repository import setup
 from tasks.repository.clean_checkout import Checkout, CleanCheckout
+from tasks.repository.objects import Entry
 from tasks.sandbox.enter import Command, check_sandbox
 from tasks.system.environment import check_environment, own_environment
 from tasks.system.files import lies_within, read_within, remove, remove_within
@@ -42,12 +43,12 @@ PARALLEL = 4  # maximum of concurrent checks; their own tools use the cores
 
 @dataclass(frozen=True)
 class Target:
-    """A commit to check, with its checks, and entries of git's index in place of its own."""
+    """A commit to check, with its checks, and entries of other commits in place of its own."""
 
     commit: str
     tree: str
     config: LoopConfig
-    overlay: Sequence[bytes] = ()
+    overlay: Sequence[Entry] = ()
     stay: str = ""  # commit of the agent's folder after checks in it; by default the checked one
 
 
@@ -138,7 +139,7 @@ def run_command(
 
 @contextmanager
 def checked_out_with(
-    check_context: CheckContext, commit: str, config: LoopConfig, files: Mapping[str, str], overlay: Sequence[bytes] = ()
+    check_context: CheckContext, commit: str, config: LoopConfig, files: Mapping[str, str], overlay: Sequence[Entry] = ()
 ) -> Generator[None]:
     """Check out and set up a commit with files of ours, and reset it afterwards. Raises SetupFailed or OSError."""
     try:

@@ -32,16 +32,14 @@ from tasks.repository.clean_checkout import CleanCheckout, checkout_folder
 from tasks.repository.diffs import LARGEST_FILE, read_diff, tree_of, unchanged_tests
 from tasks.repository.git import Repository, git, git_bytes, paths_with
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.objects import LINK, read_object, read_sizes
+from tasks.repository.objects import LINK, MISSING, Entry, read_object, read_sizes
 from tasks.repository.setup import MANIFESTS, SetupFailed
 from tasks.repository.worktree import Worktree, reset_to
 
-MISSING = b"0 "  # prefix of the line of a missing file
-EXECUTABLE = b"100755 "  # prefix of the line of an executable file
+EXECUTABLE = "100755"
 MOST_PATHS = 200
-Entries = dict[str, bytes]  # by path, the line for git's index that restores the earlier file
-Sides = tuple[bytes, bytes]  # lines for git's index with the file at the start, and in the work
-
+Entries = dict[str, Entry]
+Sides = tuple[Entry, Entry]  # of a path at the start, and in the work
 MOST_TESTS = 200  # maximum of names in a record of tests that fail on the source of the start
 
 Run = Callable[[Target], CheckReport]
@@ -65,16 +63,16 @@ class Range:
         raw = git_bytes(self.repository.common, "diff", "--raw", "-z", *options, self.base, self.commit, "--")
         parts, sides = iter(raw.split(b"\0")), dict[str, Sides]()
         for head in filter(None, parts):
-            mode_before, mode_after, before, after, *_ = head.lstrip(b":").split(b" ")
-            path = next(parts)
-            sides[os.fsdecode(path)] = _index_line(mode_before, before, path), _index_line(mode_after, after, path)
+            mode_before, mode_after, before, after, *_ = head.decode().lstrip(":").split(" ")
+            path = os.fsdecode(next(parts))
+            sides[path] = Entry(mode_before, before, path), Entry(mode_after, after, path)
         sides.pop(self.config.plan.file, None)
         return sides
 
     @cached_property
     def kinds(self) -> ChangedPaths:
         """The changed paths, grouped by their role for the checks."""
-        now = {path: _object_id(after) for path, (_, after) in self.changed.items()}
+        now = {path: after.id for path, (_, after) in self.changed.items()}
         commands = [check.command for check in self.config.checks]
         common = self.repository.common
         kinds = classify_changes(
@@ -95,14 +93,14 @@ class Range:
     def tests_as_they_were(self) -> Entries:
         """Entries of the start for existing tests, and files that only tests use, that the work changed."""
         kept = tests_of_start(self.kinds, self._files_of_start, self.config.checks, self.config.invariants)
-        inline = {path: line for path, sides in self.changed.items() if (line := _with_inline_tests(self, path, sides))}
+        inline = {path: entry for path, sides in self.changed.items() if (entry := _with_inline_tests(self, path, sides))}
         return inline | {path: self.changed[path][0] for path in kept}
 
     @property
     def tests_of_the_work(self) -> Entries:
         """Entries of the work for the tests that it adds or changes."""
         kinds = self.kinds
-        existing = [path for path, (_, after) in self.changed.items() if not after.startswith(MISSING)]
+        existing = [path for path, (_, after) in self.changed.items() if after.mode != MISSING]
         by_name = [path for path in existing if path not in kinds.source or not (is_test_file(path) or is_test_support(path))]
         chosen = dict.fromkeys((*select_overlay(by_name, self.config), *set(existing).intersection(kinds.data)))
         return {path: self.changed[path][1] for path in chosen}
@@ -253,20 +251,20 @@ def _with_titles(config: LoopConfig, suffix: str) -> LoopConfig:
     return with_checks(config, [check.model_copy(update={"name": f"{check.title} ({suffix})"}) for check in config.checks])
 
 
-def _with_inline_tests(work: Range, path: str, sides: Sides) -> bytes:
-    """Index line for the work's source with its inline tests as at the start; empty if they are unchanged."""
+def _with_inline_tests(work: Range, path: str, sides: Sides) -> Entry | None:
+    """The work's source with its inline tests as at the start; None if they are unchanged."""
+    before, after = sides
     has_inline_tests = language_of(path) in {"rust", "python"} and path in work.kinds.source
-    if not has_inline_tests or is_test_file(path) or matches_any(path, work.config.invariants.allow):
-        return b""
-    ids = {"before": _object_id(sides[0]), "after": _object_id(sides[1])}
-    read = _reader(work.repository.common, ids)
-    after, before = read("after"), read("before")
-    doctests = ">>>" in before and work.runs_doctests
-    text = with_inline_tests(Source(path, after), Source(path, before), doctests=doctests)
-    if not all(ids.values()) or text is None:
-        return b""
-    written = git(work.repository.common, "hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip().encode()
-    return sides[1].replace(ids["after"].encode(), written)
+    is_on_both = MISSING not in {before.mode, after.mode}
+    if not (has_inline_tests and is_on_both) or is_test_file(path) or matches_any(path, work.config.invariants.allow):
+        return None
+    read = _reader(work.repository.common, {"old": before.id, "new": after.id})
+    old, new = Source(path, read("old")), Source(path, read("new"))
+    text = with_inline_tests(new, old, doctests=">>>" in old.text and work.runs_doctests)
+    if text is None:
+        return None
+    written = git(work.repository.common, "hash-object", "-w", "--stdin", stdin=text.encode(errors="replace"))
+    return after._replace(id=written.strip())
 
 
 def change_of(work: Range, cwd: Path) -> Change:
@@ -280,7 +278,7 @@ def change_of(work: Range, cwd: Path) -> Change:
 
 def find_outside_links(work: Range) -> list[Finding]:
     """Findings for links of the work to outside of the repository."""
-    ids = {path: _object_id(after) for path, (_, after) in work.changed.items() if after.startswith(LINK.encode())}
+    ids = {path: after.id for path, (_, after) in work.changed.items() if after.mode == LINK}
     read = _reader(work.repository.common, ids)
     return [finding for path in ids for finding in find_outside_link(path, read(path))]
 
@@ -298,28 +296,17 @@ def _reader(repository: Path, ids: Mapping[str, str]) -> Read:
     return read
 
 
-def _is_no_longer_executable(before: bytes, after: bytes) -> bool:
+def _is_no_longer_executable(before: Entry, after: Entry) -> bool:
     """Whether a file lost its executable bit and changed in nothing else."""
-    return (
-        before.startswith(EXECUTABLE) and not after.startswith((EXECUTABLE, MISSING)) and _object_id(before) == _object_id(after)
-    )
-
-
-def _object_id(line: bytes) -> str:
-    """Object id in a line for git's index; empty if the file is gone."""
-    return "" if line.startswith(MISSING) else line.partition(b"\t")[0].split()[1].decode()
+    return before.mode == EXECUTABLE and after.mode not in {EXECUTABLE, MISSING} and before.id == after.id
 
 
 def _tests_in(work: Range, path: str) -> tuple[Test, ...]:
     """Tests in a changed file, if its language is supported."""
-    text = _reader(work.repository.common, {path: _object_id(work.changed[path][1])})(path)
+    text = _reader(work.repository.common, {path: work.changed[path][1].id})(path)
     return tuple(Source(path, text).tests) if is_test_file(path, text) else ()
 
 
 def reverted_paths(paths: Iterable[str]) -> tuple[str, ...]:
     """The paths for a record, up to 200."""
     return tuple(path.encode("utf-8", "replace").decode() for path in paths)[:MOST_PATHS]
-
-
-def _index_line(mode: bytes, name: bytes, path: bytes) -> bytes:
-    return mode.replace(b"000000", b"0") + b" " + name + b"\t" + path

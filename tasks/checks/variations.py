@@ -3,7 +3,6 @@ values in the tests that turned green, and on mutants of changed lines, and run 
 source; a model reviews those that fail.
 """
 
-import os
 import re
 import secrets
 import shlex
@@ -51,7 +50,7 @@ from tasks.repository.clean_checkout import CleanCheckout
 from tasks.repository.diffs import Blob, read_diff, read_texts, tree_of
 from tasks.repository.hidden import store_probes, stored_probes
 from tasks.repository.loop_context import LoopContext
-from tasks.repository.objects import entry_at
+from tasks.repository.objects import Entry, entry_at
 from tasks.repository.setup import SetupFailed
 
 PROBE_SECONDS = 60  # time limit of one probe
@@ -251,13 +250,13 @@ def _altered_texts(work: Range, cases: Sequence[Case]) -> tuple[Mapping[str, str
     return dict(islice(weakly, MOST_ALTERED)), {}, frozenset()
 
 
-def _overlay_of(checkout: CleanCheckout, work: Range, texts: Mapping[str, str]) -> list[bytes]:
-    """Entries for git's index with these texts, written to the store, not the repository."""
-    entries: list[bytes] = []
+def _overlay_of(checkout: CleanCheckout, work: Range, texts: Mapping[str, str]) -> list[Entry]:
+    """Entries of the work with these texts, written to the store, not the repository."""
+    entries: list[Entry] = []
     for path, text in texts.items():
         if entry := entry_at(work.repository.common, work.commit, path):
-            name = checkout.store.git("hash-object", "-w", "--stdin", stdin=text.encode(errors="replace")).strip()
-            entries.append(entry.mode.encode() + b" " + name + b"\t" + os.fsencode(path))
+            name = checkout.store.git("hash-object", "-w", "--stdin", stdin=text.encode(errors="replace"))
+            entries.append(entry._replace(id=name.decode().strip()))
     return entries
 
 

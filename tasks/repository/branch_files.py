@@ -12,7 +12,7 @@ from helmsman.errors import OperatorError, TransientError
 from helmsman.plain import clean
 from helmsman.records.state import LoopState
 from tasks.repository.git import GitError, Repository, contains, git, git_bytes, read_ref
-from tasks.repository.objects import FILE_MODES, entry_at, missing_object, read_object, read_sizes
+from tasks.repository.objects import FILE_MODES, Entry, entry_at, index_info, missing_object, read_object, read_sizes
 from tasks.system.files import locked
 from tasks.system.paths import helmsman_folder
 
@@ -83,16 +83,14 @@ def required_file(repository: Repository, commit: str, path: str, key: str) -> C
 def tree_with(repository: Repository, commit: str, name: str, content: bytes, mode: str = NEW_FILE) -> str:
     """Write the commit's tree with this file, and return its id."""
     blob = git(repository.common, "hash-object", "-w", "--stdin", stdin=content).strip()
-    return tree_with_entries(repository.common, commit, [f"{mode} {blob}\t".encode() + os.fsencode(name)])
+    return tree_with_entries(repository.common, commit, [Entry(mode, blob, name)])
 
 
-def tree_with_entries(cwd: Path, commit: str, entries: Sequence[bytes]) -> str:
-    """Write the commit's tree with these entries (lines of `git update-index --index-info`) in place of its own."""
-    removals_first = sorted(entries, key=lambda entry: not entry.startswith(b"0 "))  # a folder may stand where a file was
+def tree_with_entries(cwd: Path, commit: str, entries: Sequence[Entry]) -> str:
+    """Write the commit's tree with these entries in place of its own."""
     with temporary_index() as index:
         git(cwd, "read-tree", commit, env=index)
-        index_info = b"".join(entry + b"\0" for entry in removals_first)
-        git(cwd, "update-index", "-z", "--replace", "--index-info", stdin=index_info, env=index)
+        git(cwd, "update-index", "-z", "--replace", "--index-info", stdin=index_info(entries), env=index)
         return git(cwd, "write-tree", env=index).strip()
 
 

@@ -28,7 +28,7 @@ from tasks.repository.git import IDENTITY, GitError, Repository
 from tasks.repository.hidden import copy_over
 from tasks.repository.loop_context import repository_name
 from tasks.repository.object_store import ObjectStore
-from tasks.repository.objects import read_object
+from tasks.repository.objects import Entry, index_info, read_object
 from tasks.repository.setup import Products, copy_included, fingerprint, place_included
 from tasks.repository.worktree import Worktree
 from tasks.system.files import locked, remove, write_atomic
@@ -96,8 +96,8 @@ class CleanCheckout:
         programs(os.environ, self.folder, self._replaced_folders(), pins)
         self._write_facts(uid=self.uid, alternates=self._read_alternates(), pins=pins)
 
-    def prepare(self, commit: str, overlay: Sequence[bytes] = ()) -> None:
-        """Check out the commit, with the entries of `overlay` (lines of `git update-index --index-info`) in place of its own.
+    def prepare(self, commit: str, overlay: Sequence[Entry] = ()) -> None:
+        """Check out the commit, with the entries of `overlay` in place of its own.
 
         Raises OperatorError if an object does not match its name, or the repository's alternates have changed since the start.
         """
@@ -203,19 +203,17 @@ class CleanCheckout:
         listed = self.store.git("ls-files", "-z", "--others", "--directory", tree=self.root, index=self.folder / "index")
         return [f"tree/{os.fsdecode(name)}" for name in listed.split(b"\0") if name]
 
-    def _commit_overlay(self, commit: str, overlay: Sequence[bytes]) -> str:
+    def _commit_overlay(self, commit: str, overlay: Sequence[Entry]) -> str:
         """Create a commit with those entries in place of its own."""
         (self.folder / "overlay").unlink(missing_ok=True)
         git = partial(self.store.git, tree=self.root, index=self.folder / "overlay")
-        removals_first = sorted(overlay, key=lambda entry: not entry.startswith(b"0 "))  # a folder may stand where a file was
         git("read-tree", commit)
         # files that are in no commit, such as one merged from two
-        names = [entry.split()[1].decode() for entry in overlay if entry.startswith(b"100")]
+        names = [entry.id for entry in overlay if entry.mode.startswith("100")]
         listed = self.store.git("cat-file", "--batch-check", stdin="\n".join(names).encode()).decode().splitlines()
         for name in (name for name, answer in zip(names, listed, strict=True) if answer.endswith(" missing")):
             self.store.git("hash-object", "-w", "--stdin", stdin=read_object(self.repository.common, name))
-        index_info = b"".join(entry + b"\0" for entry in removals_first)
-        git("update-index", "-z", "--replace", "--index-info", stdin=index_info)
+        git("update-index", "-z", "--replace", "--index-info", stdin=index_info(overlay))
         tree = git("write-tree").decode().strip()
         return git("commit-tree", tree, "-p", commit, "-m", "overlay").decode().strip()
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tasks.repository.cat_file import CatFile
 
 FOLDER = "040000"
+MISSING = "000000"  # of a side of a change that has no such file
 LINK = "120000"
 FILE_MODES = frozenset({"100644", "100755"})  # neither a symbolic link, which may lead anywhere, nor a submodule
 _open: dict[tuple[int, Path, int, int], "CatFile"] = {}
@@ -60,6 +61,12 @@ class Entry(NamedTuple):
     mode: str
     id: str
     path: str  # from the root, decoded by `os.fsdecode`
+
+
+def index_info(entries: Sequence[Entry]) -> bytes:
+    """Input of `git update-index -z --index-info` that puts these entries in place of those of the index."""
+    removals_first = sorted(entries, key=lambda entry: entry.mode != MISSING)  # a folder may stand where a file was
+    return b"".join(f"{entry.mode} {entry.id}\t".encode() + os.fsencode(entry.path) + b"\0" for entry in removals_first)
 
 
 def entry_at(cwd: Path, commit: str, path: str) -> Entry | None:

@@ -16,7 +16,7 @@ from helmsman.records.agent import Change, Commit, Salvage
 from helmsman.records.state import LoopState
 from tasks.repository.branch_files import tree_with_entries
 from tasks.repository.git import GitError, Repository, contains, current_branch, git, read_ref, succeeds, tip_of
-from tasks.repository.objects import own_folder
+from tasks.repository.objects import Entry, own_folder
 from tasks.repository.staging import (
     WORK,
     add_submodules,
@@ -362,13 +362,13 @@ class Worktree:
     _commit: str = ""
     _own: Path | None = None
 
-    def prepare(self, commit: str, overlay: Sequence[bytes] = ()) -> None:
+    def prepare(self, commit: str, overlay: Sequence[Entry] = ()) -> None:
         restore(self.root, commit)
         self._commit, self._own = commit, own_git_folder(self.root, commit)
         if overlay:
             run_making_writable(self.root, "read-tree", "-m", "-u", commit, tree_with_entries(self.root, commit, overlay))
             ahead = time.time() + AHEAD_SECONDS
-            for path in (self.root / os.fsdecode(entry.partition(b"\t")[2]) for entry in overlay):
+            for path in (self.root / entry.path for entry in overlay):
                 if os.path.lexists(path):
                     os.utime(path, (ahead, ahead), follow_symlinks=False)
 
