@@ -18,14 +18,13 @@ from pydantic import ValidationError
 from helmsman.errors import OperatorError
 from helmsman.oversee.answers import GUIDANCE_REMEMBERED
 from helmsman.plain import clean
-from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import LONGEST_GUIDANCE, Answer
 from helmsman.records.state import LoopState
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.state_ref import replace_state
 from tasks.system.faults import transient_error
 from tasks.system.files import draft_file, write_atomic
-from tasks.system.journal import publish
+from tasks.system.journal import note
 from tasks.system.keys import verified_text, with_signature
 from tasks.system.secrets import redact, without_secrets
 
@@ -128,7 +127,7 @@ def with_messages(context: LoopContext, state: LoopState) -> LoopState:
     if messages:
         guided = state.model_copy(update={"guidance": (*state.guidance, *messages), "updated_at": datetime.now(UTC)})
         state = replace_state(context.repository, state, guided, "message from a person: " + clean(messages[0])[:60])
-        publish(MemoryNoted(lines=tuple(f"message from a person: {clean(text)[:200]}" for text in messages)))
+        note(*(f"message from a person: {clean(text)[:200]}" for text in messages))
     for file in files:
         file.unlink(missing_ok=True)
     return state

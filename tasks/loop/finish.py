@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from helmsman.errors import HelmsmanError
 from helmsman.plain import clean, one_line
 from helmsman.records.decision import Outcome
-from helmsman.records.events import MemoryNoted
 from helmsman.records.gates import Choice, GateKind
 from helmsman.records.lessons import ExtractedLessons
 from helmsman.records.state import LoopState
@@ -23,7 +22,7 @@ from tasks.loop.wiki import update_wiki
 from tasks.repository.loop_context import LoopContext
 from tasks.repository.remote import push_loop
 from tasks.repository.state_ref import Fenced, replace_state
-from tasks.system.journal import publish
+from tasks.system.journal import note
 from tasks.trackers.thread import publish_changes
 
 
@@ -41,7 +40,7 @@ def finish(context: LoopContext, state: LoopState) -> LoopState:
         except Exception as error:  # noqa: BLE001 - the loop is done, whatever fails after its end
             message = error.one_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}"
             problems.append(f"{problem.format(loop=state.loop, folder=context.folder.root)}: {one_line(message)[:500]}")
-    _report(problems)
+    note(*problems)
     publish_changes(state, context)
     return state
 
@@ -55,7 +54,7 @@ def _conclude(context: LoopContext, state: LoopState) -> LoopState | None:
         conclude_memory(context, state, extracted=drawn.observations)
     if not is_asked:
         return None
-    _report([drawn.reason])
+    note(drawn.reason)
     spent, used = state.spending, drawn.usage
     increased = {"cost_usd": spent.cost_usd + used.cost_usd, "tokens": spent.tokens + used.tokens}
     after = state.model_copy(update={"spending": spent.model_copy(update=increased), "updated_at": datetime.now(UTC)})
@@ -68,7 +67,7 @@ def _propose(context: LoopContext, state: LoopState) -> LoopState | None:
     lines = write_proposal(context, state, *known_lessons(context, state))
     if not lines:
         return None
-    publish(MemoryNoted(lines=(f"proposed for AGENTS.md, as {context.folder.root / PATCH}:", *lines)))
+    note(f"proposed for AGENTS.md, as {context.folder.root / PATCH}:", *lines)
     after = state.model_copy(update={"proposed": lines, "updated_at": datetime.now(UTC)})
     return replace_state(context.repository, state, after, "learnings proposed for AGENTS.md")
 
@@ -94,16 +93,10 @@ def _open_pull_request(context: LoopContext, state: LoopState) -> LoopState | No
         after = link.model_copy(update={"pull_request": opened.url or f"#{opened.number}", "problem": ""})
     except HelmsmanError as error:
         after = link.model_copy(update={"problem": clean(error.one_line)})
-        _report([f"issue #{link.number} got no pull request: {error}\n{manual_steps(state)}"])
+        note(f"issue #{link.number} got no pull request: {error}\n{manual_steps(state)}")
     subject = f"pull request {after.pull_request}" if after.pull_request else "no pull request"
     changed = state.model_copy(update={"issue": after, "updated_at": datetime.now(UTC)})
     return None if after == link else replace_state(context.repository, state, changed, subject)
-
-
-def _report(problems: list[str]) -> None:
-    lines = tuple(problem for problem in problems if problem)
-    if lines:
-        publish(MemoryNoted(lines=lines))
 
 
 FinishPart = Callable[[LoopContext, LoopState], LoopState | None]

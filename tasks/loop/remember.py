@@ -21,7 +21,6 @@ from helmsman.oversee.signals import IterationView
 from helmsman.plain import clean
 from helmsman.records.agent import FailureClass
 from helmsman.records.decision import Outcome
-from helmsman.records.events import MemoryNoted
 from helmsman.records.lessons import (
     Episode,
     ExtractedLessons,
@@ -50,7 +49,7 @@ from tasks.memory import (
 from tasks.models.asking import write_text
 from tasks.models.sending import WRITING_SECONDS, CallSettings, Credentials
 from tasks.repository.loop_context import LoopContext
-from tasks.system.journal import publish
+from tasks.system.journal import note
 
 CONCLUSIVE = frozenset(Outcome) - {Outcome.WAITING, Outcome.CANCELLED}
 """Outcomes that say something about the work: a waiting loop continues, and a cancelled one is no longer wanted."""
@@ -107,7 +106,7 @@ def remember(context: LoopContext, view: IterationView, recalled: Recalled) -> L
                 _observe(change, observation, current.at, _prompted_lessons((*earlier, current)))
             notes = _update_guardrails(change, context, state, current, current.at)
         write_guardrails(context.repository, store, current.subject.project, current.at)
-        _publish(notes)
+        note(*notes)
     return learned
 
 
@@ -131,7 +130,7 @@ def conclude_memory(context: LoopContext, state: LoopState, *, extracted: Sequen
             _credit(change, _prompted_lessons(new), new, now, good=ended.outcome is Outcome.COMPLETED)
             judged = _put_changed(change, ended.subject.project, lambda guardrail: update_after_loop(guardrail, new, now))
         write_guardrails(context.repository, store, ended.subject.project, now)
-        _publish(_guardrail_lines(guardrail for guardrail in judged if guardrail.retired))
+        note(*_guardrail_lines(guardrail for guardrail in judged if guardrail.retired))
 
 
 def needs_model_lessons(state: LoopState) -> bool:
@@ -236,7 +235,7 @@ def _guardrail_lines(guardrails: Iterable[Guardrail]) -> Iterator[str]:
 def _store(state: LoopState, now: datetime) -> Generator[Store]:
     config = state.config.memory
     with open_store(memory_url(config.url), now) as store:
-        _publish(store.warnings)
+        note(*store.warnings)
         yield store
 
 
@@ -249,12 +248,6 @@ def _reporting_errors(action: str, problems: list[str] | None = None) -> Generat
         raise
     except Exception as error:  # noqa: BLE001 - memory must never stop the work
         message = clean(error.one_line if isinstance(error, HelmsmanError) else f"{type(error).__name__}: {error}")[:500]
-        _publish((f"the memory failed ({action}): {message}",))
+        note(f"the memory failed ({action}): {message}")
         if problems is not None:
             problems.append(message)
-
-
-def _publish(lines: Iterable[str]) -> None:
-    noted = tuple(lines)
-    if noted:
-        publish(MemoryNoted(lines=noted))

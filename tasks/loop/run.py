@@ -31,7 +31,7 @@ from helmsman.oversee.summary import start_warnings, with_baseline, with_other_c
 from helmsman.prices import known_price
 from helmsman.records.checks import CheckReport, checks_fail
 from helmsman.records.decision import Outcome
-from helmsman.records.events import AgentIntroduced, LoopBegun, MemoryNoted, SignalRaised, WaitStarted
+from helmsman.records.events import AgentIntroduced, LoopBegun, SignalRaised, WaitStarted
 from helmsman.records.request import LoopRequest
 from helmsman.records.result import result_of
 from helmsman.records.state import LoopState
@@ -63,7 +63,7 @@ from tasks.sandbox.probe import require_sandbox
 from tasks.system.environment import refuse_nested
 from tasks.system.faults import transient_error
 from tasks.system.files import locked_within
-from tasks.system.journal import journal_to, listening, publish
+from tasks.system.journal import journal_to, listening, note, publish
 from tasks.system.lock import exclusive_folder
 from tasks.system.paths import helmsman_folder
 from tasks.system.secrets import redact
@@ -173,7 +173,7 @@ def end_from_outside(context: LoopContext, state: LoopState, why: BaseException)
     stored, _ = read_state(context.repository, state.loop)
     state = stored if (stored.uid, stored.host) == (state.uid, state.host) else state
     if state.ending is not None and not is_merge_due(state):  # an ended loop stays ended, whatever failed afterwards
-        publish(MemoryNoted(lines=(str(reason),)))
+        note(str(reason))
         return state
     cause = reason if isinstance(reason, HelmsmanError) else Cancelled("interrupted by a signal")
     if state.ending is not None and not isinstance(cause, Cancelled):  # proven but not merged yet: not an ending
@@ -203,8 +203,7 @@ def _save_edits(context: LoopContext, state: LoopState) -> None:
         return
     tip = read_ref(context.repository.common, f"refs/heads/{state.branch}") or state.head
     if saved := salvage(context.repository, context.worktree, state, tip):
-        line = f"uncommitted changes in {context.worktree}, which is removed, are kept: git show {saved.ref}"
-        publish(MemoryNoted(lines=(line,)))
+        note(f"uncommitted changes in {context.worktree}, which is removed, are kept: git show {saved.ref}")
 
 
 def engine_state(state: LoopState, initial: LoopState) -> EndState:
@@ -271,10 +270,10 @@ def _with_baseline(context: LoopContext, state: LoopState) -> LoopState:
     expected = state if state.task_type else with_estimate(context, state, datetime.now(UTC))
     advice = oversize_warning(expected.config, expected.estimate)
     if expected.estimate:
-        publish(MemoryNoted(lines=(format_estimate(expected.estimate),)))
+        note(format_estimate(expected.estimate))
     if advice:
         publish(SignalRaised(signal=advice))
-        publish(MemoryNoted(lines=(advice.message,)))
+        note(advice.message)
     after = with_baseline(expected, report).model_copy(update={"updated_at": datetime.now(UTC)}) if report else expected
     if after == state:
         return state
@@ -311,8 +310,7 @@ def unless_moved(context: LoopContext, state: LoopState) -> LoopState:
     tip = read_ref(context.repository.common, f"refs/heads/{state.branch}")
     if state.outcome is not Outcome.COMPLETED or tip in {None, state.head}:
         return state
-    line = f"{state.branch} has moved from the verified commit to {str(tip)[:12]}, which has to be verified"
-    publish(MemoryNoted(lines=(line,)))
+    note(f"{state.branch} has moved from the verified commit to {str(tip)[:12]}, which has to be verified")
     return replace_state(
         context.repository, state, require_new_proof(state, datetime.now(UTC)), "its branch moved during the checks"
     )

@@ -7,17 +7,16 @@ processes need no lock: the file records its source, and the next process brings
 import errno
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from helmsman.memory.guardrails_page import LARGEST, Edits, read, render
-from helmsman.records.events import MemoryNoted
 from helmsman.records.lessons import Guardrail
 from tasks.repository.git import Repository
 from tasks.system.files import FOR_ALL, read_plain, write_atomic
-from tasks.system.journal import publish
+from tasks.system.journal import note
 from tasks.system.paths import helmsman_folder
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def sync_edits(repository: Repository, store: "Store", project: str, now: dateti
     try:
         file = read_edits(path, store.guardrails(project, retired=True), project, now)
     except (OSError, UnicodeDecodeError) as error:
-        _publish_notes([_unchanged_message(path, error)])
+        note(_unchanged_message(path, error))
         return None
     edited = file.edits.changed
     if edited:
@@ -54,7 +53,7 @@ def sync_edits(repository: Repository, store: "Store", project: str, now: dateti
                 change.put_guardrail(guardrail)
     actions = ((edit, "removed" if edit.retired else "added" if edit.by == "person" else "reworded") for edit in edited)
     notes = (f"guardrails.md: a person {what} {edit.id}: {edit.instruction}" for edit, what in actions)
-    _publish_notes([*(f"{path}: {problem}" for problem in file.edits.problems), *notes])
+    note(*(f"{path}: {problem}" for problem in file.edits.problems), *notes)
     return None if file.edits.broken else file
 
 
@@ -69,12 +68,7 @@ def write_guardrails(repository: Repository, store: "Store", project: str, now: 
     try:
         write(path, render(active, file.edits.rest), file)
     except OSError as error:
-        _publish_notes([_unchanged_message(path, error)])
-
-
-def _publish_notes(lines: Iterable[str]) -> None:
-    if noted := tuple(lines):
-        publish(MemoryNoted(lines=noted))
+        note(_unchanged_message(path, error))
 
 
 def read_edits(path: Path, known: Sequence[Guardrail], project: str, now: datetime) -> ReadFile:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from helmsman.records.events import Event, ObserverFailed, read_event
+from helmsman.records.events import Event, MemoryNoted, ObserverFailed, read_event
 from helmsman.render.activity import LoggedEvent
 from tasks.system.secrets import without_secrets
 
@@ -51,6 +51,12 @@ def report_problem(why: str) -> None:
         publish(ObserverFailed(why=why))
     else:
         _log.warning("%s", why)
+
+
+def note(*lines: str) -> None:
+    """Publish lines for people; empty ones are left out."""
+    if noted := tuple(filter(None, lines)):
+        publish(MemoryNoted(lines=noted))
 
 
 def _remove_listener(listener: Listener) -> None:
