@@ -141,7 +141,7 @@ class StopGate:
         if any(dirty_paths(inner) for inner in submodules(worktree)):
             raise TransientError("a submodule has uncommitted work, which cannot be checked")
         self._checkout.prepare(snapshot(worktree, commit_and_tree(worktree)[0], MESSAGE, at_work=True))
-        if self._checkout.setup_due():
+        if self._checkout.setup_due:
             raise TransientError("setup must run again first, and runs only before the deciding checks")
 
     def _allowance(self, check: CheckConfig, until: float) -> float:

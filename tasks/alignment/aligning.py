@@ -27,7 +27,7 @@ from tasks.loop.alignment_file import (
 )
 from tasks.loop.configure import configure
 from tasks.repository.git import Repository, open_repository
-from tasks.system.files import write_atomic
+from tasks.system.files import read_json, write_atomic
 from tasks.system.paths import AlignFolder
 from tasks.system.trust import consent_of
 
@@ -61,12 +61,9 @@ class Work:
 
 def attempt_id(folder: AlignFolder, goal: str) -> str:
     """The id of the last interrupted attempt at the same goal, or a new one, stored before it is used."""
-    try:
-        attempt = json.loads(folder.attempt.read_text(encoding="utf-8"))
-        if is_same_goal(attempt["goal"], goal):
-            return str(attempt["uid"])
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        pass
+    attempt = read_json(folder.attempt)
+    if "uid" in attempt and is_same_goal(str(attempt.get("goal")), goal):
+        return str(attempt["uid"])
     uid = secrets.token_hex(8)
     folder.root.mkdir(parents=True, exist_ok=True)
     write_atomic(folder.attempt, json.dumps({"uid": uid, "goal": goal}))

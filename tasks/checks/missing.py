@@ -89,7 +89,7 @@ def explain_failures(
     for index, (result, check) in enumerate(zip(report.results, config.checks, strict=True)):
         passes = not result.passed and run_check(in_worktree, index, check, check.timeout_seconds).passed
         in_worktree.raise_if_cancelled()
-        cause = _likely_cause(worktree, check_context.checkout.left_out()) if passes else ""
+        cause = _likely_cause(worktree, check_context.checkout.left_out) if passes else ""
         results.append(result.model_copy(update={"remark": "; ".join(filter(None, (result.remark, cause)))}))
     in_worktree.checkout.require_intact([check.command for check in config.checks])
     in_worktree.checkout.reset()

@@ -109,7 +109,7 @@ def run_on_checkout(check_context: CheckContext, config: LoopConfig) -> tuple[li
 
 def set_up(check_context: CheckContext, config: LoopConfig) -> None:
     """Run the due set-up commands in the same way as checks. Raises SetupFailed."""
-    for command in check_context.checkout.setup_due():
+    for command in check_context.checkout.setup_due:
         publish(PreparationStarted(what=f"the tree: {command}"))
         result = run_command(check_context, command, config)
         check_context.raise_if_cancelled()
@@ -250,7 +250,7 @@ def _check_result(check_context: CheckContext, check: CheckConfig, ended: Proces
     counts = report.counts or read_summary(output, cut=not is_complete)
     failing = tuple(map(redact, counts.failing)) if counts else ()
     passed = exited and ended.exit_code == 0 and not survivors
-    left_out = check_context.checkout.left_out()
+    left_out = check_context.checkout.left_out
     remarks = (
         OUTSIDE if check.report and not lies_within(root, root / check.report) else "",
         f"removed from PATH, because new or changed since the loop began: {', '.join(left_out[:NAMED])}" if left_out else "",

@@ -174,7 +174,7 @@ def tear_down(context: LoopContext, state: LoopState) -> None:
 
 
 def _setup_context(context: LoopContext, state: LoopState, due: tuple[str, ...]) -> CheckContext:
-    checkout = Worktree(context.worktree, due=due)
+    checkout = Worktree(context.worktree, setup_due=due)
     return CheckContext(checkout, f"{context.tag(state)}/set-up", context.folder.cancel.exists, sandbox=state.config.isolation)
 
 

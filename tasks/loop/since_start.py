@@ -5,7 +5,6 @@ from functools import partial
 
 from helmsman.config import CheckConfig, LoopConfig
 from helmsman.records.advance import untested_checks
-from helmsman.records.agent import Execution
 from helmsman.records.checks import CheckReport, CheckResult, TrustedRun
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import PlanItem
@@ -103,7 +102,7 @@ def _since_start(
     shown = run_on_start(work, tree, report, run) if run_due else StartRun()
     own = evidence.own.results if evidence.own else ()
     checks = (*config.checks, *(CheckConfig(command=result.command) for result in own))
-    trusted = trusted_run(context, state, evidence.execution, checks)
+    trusted = run_trusted(work_of(context, state, work.commit, checks), tree, run)
     outcome = _outcomes(state, evidence, report, trusted, shown)
     is_due = may_complete and config.workspace.clean and rests_on_start_alone(config, outcome.table)
     passing_now = passing_on_start(work, tree, outcome.table.of("proves"), run) if is_due else ()
@@ -141,12 +140,6 @@ def _probe(context: LoopContext, state: LoopState, evidence: Evidence) -> Eviden
         return evidence
     probed = probe_work(context, state, evidence.execution.change.commit, lambda: judge_credentials(state.config))
     return evidence.model_copy(update={"probed": probed})
-
-
-def trusted_run(context: LoopContext, state: LoopState, execution: Execution, checks: tuple[CheckConfig, ...]) -> TrustedRun:
-    """Run the given checks on the work with the tests of the loop's start, where any of these has changed."""
-    work = work_of(context, state, execution.change.commit, checks)
-    return run_trusted(work, execution.change.tree, partial(run_for_loop, context, state))
 
 
 def _outcomes(

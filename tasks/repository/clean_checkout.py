@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -31,7 +30,7 @@ from tasks.repository.object_store import ObjectStore
 from tasks.repository.objects import Entry, index_info, read_object
 from tasks.repository.setup import Products, copy_included, fingerprint, place_included
 from tasks.repository.worktree import Worktree
-from tasks.system.files import locked, remove, write_atomic
+from tasks.system.files import locked, read_json, remove, write_atomic
 from tasks.system.paths import state_home
 
 REFERENCES = "heads", "tags", "remotes"  # kinds of references that checks may name; copied when the loop begins
@@ -55,7 +54,7 @@ class CleanCheckout:
     setup: tuple[str, ...] = ()  # commands, each a line for `sh`, run in the root in order
     clean: bool = True  # contains nothing that the agent could have written except its commits
     laid: Path | None = None  # folder of a hidden check, whose files are copied over those of the commit
-    _left_out: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()  # programs removed from PATH because they are new or changed since the loop began
 
     @property
     def root(self) -> Path:
@@ -76,7 +75,7 @@ class CleanCheckout:
 
     def begin(self) -> None:
         """Create it unless it exists, and record PATH, the included files and the repository's alternates."""
-        if self._read_facts().get("uid") == self.uid:
+        if read_json(self._facts).get("uid") == self.uid:
             return
         remove(self.folder)
         for path in (self.root, *self.own_folders):
@@ -94,7 +93,7 @@ class CleanCheckout:
         (self.folder / "packed-refs").write_bytes(b"# pack-refs with: sorted \n" + packed)
         pins: Pins = {}
         programs(os.environ, self.folder, self._replaced_folders(), pins)
-        self._write_facts(uid=self.uid, alternates=self._read_alternates(), pins=pins)
+        write_atomic(self._facts, json.dumps({"uid": self.uid, "alternates": self._read_alternates(), "pins": pins}))
 
     def prepare(self, commit: str, overlay: Sequence[Entry] = ()) -> None:
         """Check out the commit, with the entries of `overlay` in place of its own.
@@ -102,7 +101,7 @@ class CleanCheckout:
         Raises OperatorError if an object does not match its name, or the repository's alternates have changed since the start.
         """
         self.begin()
-        if self._read_alternates() != self._read_facts()["alternates"]:
+        if self._read_alternates() != read_json(self._facts)["alternates"]:
             raise OperatorError(
                 "the repository borrows objects from another place than at the start, so nothing in it can be verified",
                 expected="objects/info/alternates as at the start",
@@ -122,6 +121,7 @@ class CleanCheckout:
     def require_intact(self, commands: Sequence[str]) -> None:
         """Do nothing: `prepare` and `reset` check out again whatever the current state."""
 
+    @property
     def setup_due(self) -> tuple[str, ...]:
         """Set-up commands that must run before anything else."""
         return () if self._products.stored_fingerprint() == (self.folder / "wanted").read_text() else self.setup
@@ -136,17 +136,13 @@ class CleanCheckout:
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Environment of a command in the checkout, with the selected variables of the user's."""
-        facts = self._read_facts()
+        facts = read_json(self._facts)
         pins: Pins = facts["pins"]
         pinned_before = len(pins)
-        path, self._left_out = programs(os.environ, self.folder, self._replaced_folders(), pins)
+        path, self.left_out = programs(os.environ, self.folder, self._replaced_folders(), pins)
         if len(pins) != pinned_before:
-            self._write_facts(**facts)
+            write_atomic(self._facts, json.dumps(facts))
         return {**variables, **own_variables(os.environ, self.folder), "PATH": path}
-
-    def left_out(self) -> tuple[str, ...]:
-        """Programs removed from PATH because they are new or changed since the loop began."""
-        return self._left_out
 
     def _copy_hidden_files(self) -> None:
         if self.laid is not None:
@@ -241,14 +237,9 @@ class CleanCheckout:
         except FileNotFoundError:
             return ""
 
-    def _read_facts(self) -> dict[str, Any]:
-        try:
-            return dict(json.loads((self.folder / "facts.json").read_text()))
-        except (OSError, ValueError, TypeError):
-            return {}
-
-    def _write_facts(self, **facts: object) -> None:
-        write_atomic(self.folder / "facts.json", json.dumps(facts))
+    @property
+    def _facts(self) -> Path:
+        return self.folder / "facts.json"
 
     def _replaced_folders(self) -> Mapping[Path, Path]:
         """Map the agent's folders to their replacements on PATH."""

@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from posixpath import basename
-from typing import Any
 
 from helmsman.errors import OperatorError
 from helmsman.verify.touched import files_run
 from tasks.repository.git import Repository, git_bytes
 from tasks.repository.objects import read_objects
-from tasks.system.files import is_below_link, remove, write_atomic
+from tasks.system.files import is_below_link, read_json, remove, write_atomic
 
 INCLUDE = ".worktreeinclude"
 """Patterns as in `.gitignore` for ignored files that a checkout needs nevertheless, such as `.env.test`."""
@@ -135,7 +134,7 @@ class Products:
 
     def stored_fingerprint(self) -> str:
         """Fingerprint of the set-up that created the kept files; empty if none has finished."""
-        return str(self._read().get("by", ""))
+        return str(read_json(self._list).get("by", ""))
 
     def forget(self, untracked: Iterable[str]) -> None:
         """Remove everything but the committed files."""
@@ -155,7 +154,7 @@ class Products:
 
     def restore(self, untracked: Iterable[str]) -> None:
         """Remove files that set-up did not create, and restore those that it did."""
-        recorded = self._read()
+        recorded = read_json(self._list)
         created: dict[str, Stamp] = recorded.get("made", {})
         present = dict(self._walk([*untracked, *OWN_FOLDERS], created.__contains__))
         for name in reversed(present):  # the content of a folder before the folder
@@ -203,12 +202,6 @@ class Products:
                 if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
                     folder.chmod(stat.S_IRWXU)  # make it readable and writable for us
                 names += [f"{name}/{inner}" for inner in os.listdir(folder)]  # noqa: PTH208 - names are enough
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            return dict(json.loads(self._list.read_text(encoding="utf-8", errors="surrogateescape")))
-        except (OSError, ValueError, TypeError):
-            return {}
 
     def _write(self, by: str, made: dict[str, Stamp]) -> None:
         write_atomic(self._list, json.dumps({"by": by, "made": made}).encode(errors="surrogateescape"))

@@ -18,7 +18,7 @@ from helmsman.records.state import LoopState
 from tasks.repository.clean_checkout import checkout_folder
 from tasks.repository.git import Repository, contains, git
 from tasks.repository.git_config import followed_settings
-from tasks.system.files import read_plain, write_atomic
+from tasks.system.files import read_json, read_plain, write_atomic
 
 FILES = "info/attributes", "info/exclude", "info/grafts"
 KINDS = "refs/heads", "refs/tags", "refs/replace"
@@ -38,10 +38,7 @@ def record_start(repository: Repository, state: LoopState, packages: Mapping[str
 
 def read_start(repository: Repository, state: LoopState) -> dict[str, Any]:
     """What was recorded; empty if there is nothing, or only that of another loop with the same name."""
-    try:
-        record: dict[str, Any] = json.loads(_record_path(repository, state).read_text())
-    except (OSError, ValueError):
-        return {}
+    record = read_json(_record_path(repository, state))
     return record if record.get("uid") == state.uid else {}
 
 

@@ -358,7 +358,8 @@ class Worktree:
 
     root: Path
     clean: bool = False
-    due: tuple[str, ...] = ()  # set-up commands, for a new worktree
+    setup_due: tuple[str, ...] = ()  # commands, for a new worktree
+    left_out: tuple[str, ...] = ()
     _commit: str = ""
     _own: Path | None = None
 
@@ -384,14 +385,8 @@ class Worktree:
                 remedy="fix it; the worktree is repaired when the loop is resumed",
             )
 
-    def setup_due(self) -> tuple[str, ...]:
-        return self.due
-
     def setup_done(self) -> None:
         """Do nothing: set-up ran when the worktree was created."""
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         return dict(variables)
-
-    def left_out(self) -> tuple[str, ...]:
-        return ()

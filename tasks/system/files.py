@@ -7,6 +7,7 @@ a device meanwhile, nothing outside is read or removed, and nothing blocks forev
 import contextlib
 import errno
 import fcntl
+import json
 import os
 import shutil
 import stat
@@ -15,6 +16,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 from helmsman.config.layers import display
@@ -103,6 +105,14 @@ def read_text(path: Path, expected: str) -> str:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise BrokenFile(path, f"line {line} is not UTF-8: {error.reason}", line) from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object that `write_atomic` wrote; empty if there is none."""
+    try:
+        return dict(json.loads(path.read_text(encoding="utf-8", errors="surrogateescape")))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def remove_within(top: Path, name: str) -> None:

@@ -7,13 +7,15 @@ from typing import Any
 
 import pytest
 
+from helmsman.records.agent import Execution
 from helmsman.records.checks import Finding, TrustedRun, Weight
 from helmsman.records.iteration import Evidence
 from helmsman.records.plan import PlanItem
+from helmsman.records.state import LoopState
 from helmsman.records.verification import Case
 from helmsman.verify.outcomes import outcomes
-from tasks.checks.targets import Range, passing_on_start, run_for_loop, run_on_start, work_of
-from tasks.loop import since_start, steps
+from tasks.checks.targets import Range, passing_on_start, run_for_loop, run_on_start, run_trusted, work_of
+from tasks.loop import steps
 from tasks.loop.since_start import with_item_checks
 from tests.fakes.repositories import BRANCH, LoopWork, commit, make_repository, start_loop, write
 
@@ -30,11 +32,16 @@ def work(request: pytest.FixtureRequest, tmp_path: Path) -> LoopWork:
     return begun.configured(workspace={"clean": request.param})
 
 
+def trusted(work: LoopWork, state: LoopState, done: Execution) -> TrustedRun:
+    of_work = work_of(work.context, state, done.change.commit)
+    return run_trusted(of_work, done.change.tree, partial(run_for_loop, work.context, state))
+
+
 def judged(work: LoopWork, check: str = CHECK, **invariants: Any) -> tuple[TrustedRun, list[Finding]]:
     """The further run, and what is found in it."""
     state, done = work.configured(checks=[check], invariants=invariants).state, work.execution()
     config = state.config
-    copy = since_start.trusted_run(work.context, state, done, config.checks)
+    copy = trusted(work, state, done)
     return copy, list(outcomes(steps.checks.fn(work.context, state, done), copy, {check}, "x", config.invariants).findings)
 
 
@@ -95,7 +102,7 @@ def test_a_script_that_set_up_runs_is_restored_unless_the_goal_names_it(
     commit(work.path, "work", {script: "echo 42 > answer\n"})
     check = "grep 42 answer"
     state, done = work.configured(checks=[check]).state, work.execution()
-    copy = since_start.trusted_run(work.context, state, done, state.config.checks)
+    copy = trusted(work, state, done)
     found = outcomes(steps.checks.fn(work.context, state, done), copy, {check}, goal, state.config.invariants)
     assert (copy.data, found.findings, found.changed) == ((("setup.sh",), (), (check,)) if restored else ((), (), ()))
 
@@ -136,7 +143,7 @@ def test_inline_tests_of_the_start_run_on_the_new_source(work: LoopWork) -> None
     head = commit(work.path, "cheat", {"lib.rs": "fn one() -> u8 { 3 }\n" + tests.replace("assert_eq!(super::one(), 2);", "")})
     state = work.configured(checks=["grep 'u8 { 3 }' lib.rs && ! grep assert_eq lib.rs"]).state
     state = state.model_copy(update={"base_commit": begun})
-    copy = since_start.trusted_run(work.context, state, work.execution(begun), state.config.checks)
+    copy = trusted(work, state, work.execution(begun))
     assert copy.put_back == ("lib.rs",)
     assert copy.report is not None
     assert (copy.report.results[0].passed, "u8 { 3 }" in copy.report.results[0].head) == (False, True)
@@ -163,7 +170,7 @@ def test_a_cancelled_check_leaves_the_branch_unchanged(work: LoopWork) -> None:
     state, done = work.configured(checks=[CHECK]).state, work.execution()
     cancel.touch()
     with pytest.raises(Exception, match="cancelled"):
-        since_start.trusted_run(work.context, state, done, state.config.checks)
+        trusted(work, state, done)
     assert unmoved(work, head)
 
 
