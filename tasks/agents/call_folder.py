@@ -163,13 +163,11 @@ def _duration(folder: CallFolder) -> timedelta:
 
 
 def keep_briefing(folder: CallFolder, briefing: Briefing) -> None:
-    folder.root.mkdir(parents=True, exist_ok=True)
     write_atomic(folder.briefing, briefing.model_dump_json(indent=1))
 
 
 def keep_request(folder: CallFolder, request: JudgeRequest) -> None:
     """Store the judge's prompt; of several requests the last, which contains the first."""
-    folder.root.mkdir(parents=True, exist_ok=True)
     write_atomic(folder.judge, without_secrets(request).briefing.model_dump_json(indent=1))
 
 

@@ -65,7 +65,6 @@ def attempt_id(folder: AlignFolder, goal: str) -> str:
     if "uid" in attempt and is_same_goal(str(attempt.get("goal")), goal):
         return str(attempt["uid"])
     uid = secrets.token_hex(8)
-    folder.root.mkdir(parents=True, exist_ok=True)
     write_atomic(folder.attempt, json.dumps({"uid": uid, "goal": goal}))
     return uid
 

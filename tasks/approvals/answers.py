@@ -51,7 +51,6 @@ def store_answer(mailbox: Path, uid: str, answer: Answer) -> Answer | None:
 
 def replace_answer(mailbox: Path, uid: str, answer: Answer) -> None:
     """Replace an unread answer. The caller holds the lock of the asking driver."""
-    mailbox.mkdir(parents=True, exist_ok=True)
     write_atomic(_answer_file(mailbox, answer.gate), signed_answer(uid, without_secrets(answer)))
 
 
@@ -101,7 +100,6 @@ def store_message(box: Path, uid: str, identity: int, words: str) -> None:
 
     It is signed with the loop's key, so a file written by the agent is ignored.
     """
-    box.mkdir(parents=True, exist_ok=True)
     write_atomic(box / f"{identity:020d}.txt", with_signature(uid, WORDS_PURPOSE, redact(words)[:LONGEST_GUIDANCE]))
 
 

@@ -200,7 +200,6 @@ def store_choice(group: Group, choice: Choice) -> bool:
 
     Idempotent: a second call continues where the first was interrupted.
     """
-    group.folder.root.mkdir(parents=True, exist_ok=True)
     write_atomic(group.folder.choice, with_signature(group.identity, PURPOSE, choice.model_dump_json()))
     state = known_state(group.repository, choice.loop)
     if state is None or not group.into or state.merged or state.outcome is not Outcome.COMPLETED:

@@ -57,7 +57,6 @@ def parse_alignment(path: Path, text: str) -> Alignment:
 def write_alignment(path: Path, alignment: Alignment) -> None:
     """Write the alignment atomically, replacing the file. Raises OperatorError."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, render(alignment), mode=FOR_ALL)
     except OSError as error:
         raise OperatorError(

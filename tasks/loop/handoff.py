@@ -42,7 +42,6 @@ def write_handoff(context: LoopContext, state: LoopState) -> None:
     if not state.config.alignment:
         return
     handoff, own_copy = handoff_of(state), context.folder.root / HANDOFF_FILE
-    own_copy.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(own_copy, f"{handoff.text}\n", mode=FOR_ALL)
     name, repository = inside(state.config.alignment), context.repository
     tip = proven_tip(repository, state)
@@ -100,7 +99,6 @@ def _store_separately(repository: Repository, name: str, text: str, handoff: Han
     before = (read_text(path) or "").rstrip()
     after = add_section(before, handoff)
     if after != before:
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, f"{after}\n", mode=FOR_ALL)
 
 
@@ -127,7 +125,6 @@ def write_proposal(
     lines = tuple(line for line in candidates if redact(line) == line and not any(shapes_in(line)))
     if lines:
         tree = tree_with(repository, state.head, AGENTS, add_lines(present, lines).encode(), mode)
-        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomic(path, git_bytes(repository.common, "diff-tree", *_DIFF, state.head, tree), mode=FOR_ALL)
     return lines
 

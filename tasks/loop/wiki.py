@@ -81,5 +81,4 @@ def copy_wiki(context: LoopContext, state: LoopState) -> None:
 
 
 def _write(path: Path, text: str, mode: int = FOR_ALL) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, redact(text).encode(errors="replace"), mode=mode)

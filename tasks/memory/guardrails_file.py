@@ -84,7 +84,6 @@ def write(path: Path, text: str, seen: ReadFile) -> bool:
         return False
     if _read_bytes(path) != seen.data:
         raise OSError(0, "it changed after it was read")
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, new, mode=FOR_ALL if seen.data is None else stat.S_IMODE(path.stat().st_mode))
     return True
 

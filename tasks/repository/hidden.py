@@ -131,7 +131,6 @@ def store_probes(uid: str, probes: Sequence[Probe]) -> None:
 
 
 def _write_private(file: Path, content: str | bytes) -> None:
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomic(file, content, mode=0o600)
 
 

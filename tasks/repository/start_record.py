@@ -31,7 +31,6 @@ def record_start(repository: Repository, state: LoopState, packages: Mapping[str
     """Record what is there, once for each loop: before its agent's first call on this machine."""
     path = _record_path(repository, state)
     if not read_start(repository, state):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         facts = {"uid": state.uid, "packages": packages, **_read_git_folder(repository)}
         write_atomic(path, json.dumps(facts), mode=0o600)
 

@@ -175,10 +175,11 @@ def _open_folder(top: Path, path: Path) -> Generator[int]:
 
 
 def write_atomic(path: Path, content: str | bytes, *, mode: int | None = None) -> None:
-    """Write or replace a file atomically, without following a link. Raises OSError.
+    """Write or replace a file atomically, without following a link; create its folder. Raises OSError.
 
     `mode`: None for the umask's default. The file is complete even after a crash or a power cut.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     with draft_file(path, content, mode=mode) as draft:
         draft.replace(path)
 

@@ -295,7 +295,6 @@ def read_memory(folder: LoopFolder, tracker: TrackerConfig) -> ThreadMemory:
 
 def write_memory(folder: LoopFolder, memory: ThreadMemory) -> None:
     """Write the cache atomically: a driver may die during the write."""
-    folder.root.mkdir(parents=True, exist_ok=True)
     write_atomic(folder.root / _MEMORY, memory.model_dump_json())
 
 
