@@ -24,7 +24,7 @@ from tasks.repository.clean_checkout import Checkout, CleanCheckout
 from tasks.repository.objects import Entry
 from tasks.sandbox.enter import Command, check_sandbox
 from tasks.system.environment import check_environment, own_environment
-from tasks.system.files import lies_within, read_within, remove, remove_within
+from tasks.system.files import lies_within, read_within, remove, remove_within, replace_file
 from tasks.system.journal import publish
 from tasks.system.process import ProcessResult, run
 from tasks.system.secrets import redact
@@ -158,9 +158,7 @@ def _place(root: Path, path: str, text: str) -> None:
     if place.parent.is_symlink() or place.parent.is_file() or not lies_within(root, place.parent):
         remove(root / path.partition("/")[0])  # the work blocks the path
     place.parent.mkdir(parents=True, exist_ok=True)
-    remove(place)
-    with place.open("x", encoding="utf-8") as file:
-        file.write(text)
+    replace_file(place, text)
 
 
 def _run_group(check_context: CheckContext, group: list[Numbered]) -> list[CheckResult]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 
 from helmsman.errors import HelmsmanError, OperatorError
 from helmsman.guardrails import RESEARCH_FILE
@@ -39,7 +38,7 @@ from tasks.repository.plan import current_item
 from tasks.repository.setup import copy_included, place_included
 from tasks.repository.start_record import record_start
 from tasks.repository.worktree import Worktree, commits_between
-from tasks.system.files import open_up, read_within, remove
+from tasks.system.files import open_up, read_within, remove, replace_file
 from tasks.system.secrets import redact, without_secrets
 
 NAME_END = "0000"  # suffix of a loop that does not exist yet; a real one is random
@@ -61,19 +60,19 @@ def prepare(context: LoopContext, state: LoopState, now: datetime) -> Orientatio
         folder.mkdir()
     open_up(folder)
     ignore = "".join(f"/{name}\n" for name in OWN_FILES)
-    _replace_file(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
-    _replace_file(folder / "progress.md", render(without_failed_plan(state.memory, state)))
+    replace_file(folder / ".gitignore", f"# the loop's own files; they are never committed\n{ignore}")
+    replace_file(folder / "progress.md", render(without_failed_plan(state.memory, state)))
     if state.researching:
         remove(folder / RESEARCH_FILE)  # its content has to be new
-    _replace_file(folder / "guardrails.md", render_guardrails(remembered.guardrails))
+    replace_file(folder / "guardrails.md", render_guardrails(remembered.guardrails))
     remove(context.worktree / LOGS)
     (context.worktree / LOGS).mkdir()
     reported = (*(state.checks.results if state.checks else ()), *((state.plan.own,) if state.plan.own else ()))
     for path, text in check_logs(reported).items():  # for an agent that needs more than one line per failure
-        _replace_file(context.worktree / path, text)
+        replace_file(context.worktree / path, text)
     if state.config.judge.criteria:
-        _replace_file(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
-        _replace_file(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
+        replace_file(folder / "JUDGE_FEEDBACK.md", feedback_file(state.judge))
+        replace_file(folder / "JUDGE_EVOLUTION.md", evolution_file(state.judge))
     copy_wiki(context, state)
     return gather_facts(context, state, commit_and_tree(context.worktree)[0], remembered, now)
 
@@ -125,13 +124,6 @@ def copy_notes(context: LoopContext, state: LoopState) -> None:
             if text:
                 context.folder.notes.mkdir(parents=True, exist_ok=True)
                 (context.folder.notes / name).write_text(text, encoding="utf-8")
-
-
-def _replace_file(path: Path, text: str) -> None:
-    """Write one of our files, replacing whatever the agent put there: a link leads out of the worktree, a pipe blocks."""
-    remove(path)
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text)
 
 
 def set_up_worktree(context: LoopContext, state: LoopState) -> None:

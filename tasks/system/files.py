@@ -135,6 +135,13 @@ def remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
+def replace_file(path: Path, text: str) -> None:
+    """Write a file in place of whatever others put there: a link leads elsewhere, a pipe blocks."""
+    remove(path)
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
 def open_up(path: Path) -> None:
     """Make files readable and writable for git: tools write read-only caches, and agents change modes."""
 
