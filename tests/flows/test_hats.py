@@ -8,11 +8,10 @@ from helmsman.records.decision import Outcome
 from helmsman.records.hats import Condition, PresetSheet
 from tasks.repository.git import git, open_repository
 from tasks.repository.state_ref import read_records
-from tests.fakes.definition_files import definition_text
 from tests.fakes.scripted_agent import PROMISE, prompt_of, says
 from tests.flows.conftest import Drive
 from tests.integration.test_presets import put
-from tests.unit.hat_scenes import DEBUGGER, hat
+from tests.unit.hat_scenes import DEBUGGER, definition_text, hat
 
 SHEET = PresetSheet(
     name="mine",

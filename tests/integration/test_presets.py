@@ -27,10 +27,9 @@ from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
 from tasks.system.files import LARGEST_FILE
 from tests.fakes.command_line import CommandLine, read_object
-from tests.fakes.definition_files import definition_text
 from tests.fakes.processes import Ended
 from tests.fakes.repositories import make_repository
-from tests.unit.hat_scenes import DEBUGGER, QUIET, hat, scene_for
+from tests.unit.hat_scenes import DEBUGGER, QUIET, definition_text, hat, scene_for
 
 pytestmark = pytest.mark.feature("M10")
 

@@ -21,10 +21,10 @@ from tasks.repository.state_ref import loop_names, read_state, replace_state, st
 from tasks.sandbox.enter import git_folder
 from tasks.system.lock import exclusive_driver
 from tasks.triggers.pushes import find_repository, handle_push
-from tests.fakes.definition_files import definition_text
 from tests.fakes.push_receiver import ServedRepository, served_repository
 from tests.fakes.repositories import NOW, loop_state, make_repository, sh, write
 from tests.integration.test_presets import SCRIBE, SHEET
+from tests.unit.hat_scenes import definition_text
 
 pytestmark = [pytest.mark.feature("D2"), pytest.mark.usefixtures("home")]
 

@@ -31,7 +31,7 @@ from tests.fakes.command_line import CommandLine, offline_command_line
 from tests.fakes.repositories import LOOP, NOW, LoopWork, loop_state, make_repository, record_of, sh, start_loop
 from tests.fakes.sandbox_scene import make_scene
 from tests.integration.memory_stores import guardrail
-from tests.unit.markdown import outside_of_fences
+from tests.unit.rendered import outside_of_fences
 
 pytestmark = pytest.mark.feature("X6")
 

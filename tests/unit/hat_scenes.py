@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+import tomlkit
+
 from helmsman.orient.hats import Scene
 from helmsman.records.agent import FailureClass
 from helmsman.records.hats import Condition, Hat, Preset, PresetSheet
@@ -37,3 +39,9 @@ DEBUGGER = hat("debugger", Condition(failing=(FailureClass.TEST,), in_row=2), mo
 def preset(*hats: Hat, **fields: Any) -> Preset:
     sheet = PresetSheet(name="mine", title="Mine", about="Ours.", guidance="Keep it short.")
     return Preset(sheet=sheet, hats=hats or (hat(), DEBUGGER), **fields)
+
+
+def definition_text(record: Hat | PresetSheet) -> str:
+    body = "prompt" if isinstance(record, Hat) else "guidance"
+    values = record.model_dump(mode="json", exclude_defaults=True, exclude={body})
+    return f"+++\n{tomlkit.dumps(values)}+++\n\n{getattr(record, body)}\n"

@@ -1,5 +1,6 @@
 """Markdown as a reader of tables understands it: what the pages of a loop come to."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -66,3 +67,21 @@ def _ours(token: Token) -> bool:
     if token.type == "image":
         return str(token.attrs.get("src", "")).startswith("data:image/svg+xml;base64,")
     return token.type in ALLOWED or (token.type == "html_inline" and token.content == "<br>")
+
+
+def outside_of_fences(text: str) -> list[str]:
+    """The lines that no fence encloses. Raises ValueError when a fence is never closed."""
+    lines: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        run = re.fullmatch(r"(`{3,})([^`]*)", line)
+        if fence:
+            closes = run and len(run[1]) >= len(fence) and not run[2].strip()
+            fence = "" if closes else fence
+        elif run:
+            fence = run[1]
+        else:
+            lines.append(line)
+    if fence:
+        raise ValueError(fence)
+    return lines

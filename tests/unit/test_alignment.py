@@ -39,7 +39,7 @@ from helmsman.records.alignment import (
 )
 from helmsman.records.base import Reply
 from helmsman.tokens import tokens
-from tests.unit.markdown import outside_of_fences
+from tests.unit.rendered import outside_of_fences
 
 pytestmark = pytest.mark.feature("M1")
 GOAL = "Export the rows\n\nas CSV"

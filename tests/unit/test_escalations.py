@@ -17,7 +17,7 @@ from helmsman.records.tracking import Act, Comment, Escalation, TrackedIssue, Tr
 from helmsman.render.gate import evidence
 from helmsman.render.issue import closing_comment, issue_body, neutralise, notification, title, tracked_issue
 from tests.unit.builders import HOUR, MINUTE, NOW, state
-from tests.unit.markdown import outside_of_fences
+from tests.unit.rendered import outside_of_fences
 
 pytestmark = pytest.mark.feature("H3")
 CYCLE, WORSE = "limit_cycle: tree abc was there 3 times", "regressing: 40 % lost"

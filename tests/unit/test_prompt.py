@@ -18,7 +18,7 @@ from helmsman.records.proof import Denial, DoneSignals, JudgeMemory, Rejection
 from helmsman.records.state import LoopState
 from helmsman.tokens import LONGEST_TOKEN, tokens, trim
 from tests.unit.builders import NOW, check, config, orientation, report, state
-from tests.unit.markdown import outside_of_fences
+from tests.unit.rendered import outside_of_fences
 
 pytestmark = pytest.mark.feature("O2", "O3")
 PROMISE = "<promise>COMPLETE</promise>"

@@ -22,7 +22,7 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import Guardrail, Lesson, LessonKind, Recalled, Reminder, Subject, TaskType, Tier
 from helmsman.tokens import tokens
 from tests.unit.builders import NOW
-from tests.unit.markdown import outside_of_fences
+from tests.unit.rendered import outside_of_fences
 
 pytestmark = pytest.mark.feature("L4")
 

@@ -12,7 +12,7 @@ from helmsman.records.control import Checkpoint, Issue, IterationSummary, Moveme
 from helmsman.records.proof import Denial, DoneSignals
 from helmsman.records.state import LoopState
 from tests.unit.builders import NOW, check, orientation, report, state
-from tests.unit.markdown import outside_of_fences
+from tests.unit.rendered import outside_of_fences
 
 pytestmark = pytest.mark.feature("O2", "O3")
 
