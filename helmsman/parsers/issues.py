@@ -15,15 +15,7 @@ from helmsman.parsers.markdown_text import rendered, visible
 from helmsman.parsers.pushes import AllowedRepo, ForgeRepository, matches_branch
 from helmsman.plain import OWN_BRANCHES, block_quote, clean, is_branch, loop_id
 from helmsman.records.base import Record
-from helmsman.records.triggers import (
-    HIGHEST_NUMBER,
-    LONGEST_BODY,
-    LONGEST_COMMENT,
-    LONGEST_TITLE,
-    EventKind,
-    Ignored,
-    IssueEvent,
-)
+from helmsman.records.triggers import HIGHEST_NUMBER, LONGEST_BODY, LONGEST_COMMENT, LONGEST_TITLE, EventKind, Ignored, IssueEvent
 
 COMMAND = "/helmsman"  # prefix of comments for Helmsman
 _MARK = re.compile(r"<!-- helmsman:((?: [a-z]+=[\w.+-]+)+) -->", re.ASCII)

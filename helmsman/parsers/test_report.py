@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from defusedxml.ElementTree import ParseError, fromstring
 from pydantic import TypeAdapter
 
-from helmsman.parsers.runs import (
-    Run,
-    failing_names,
-    line_at,
-    matching,
-    read_go,
-    read_tap,
-    run_counts,
-    tally_of,
-    total,
-)
+from helmsman.parsers.runs import Run, failing_names, line_at, matching, read_go, read_tap, run_counts, tally_of, total
 from helmsman.records.checks import TestCounts
 from helmsman.toml_text import load_bundled
 

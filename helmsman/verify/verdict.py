@@ -10,15 +10,7 @@ from dataclasses import dataclass, field
 from helmsman.config import LoopConfig
 from helmsman.plain import clean, shorten
 from helmsman.records.advance import most_tests, untested_checks
-from helmsman.records.checks import (
-    CheckReport,
-    CheckResult,
-    Finding,
-    Judgement,
-    JudgementOutcome,
-    ProbeResult,
-    checks_fail,
-)
+from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, JudgementOutcome, ProbeResult, checks_fail
 from helmsman.records.iteration import Evidence
 from helmsman.records.proof import SinceStart
 from helmsman.records.verification import Case, Grounds, Reason, Verdict

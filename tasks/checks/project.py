@@ -7,16 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from helmsman.config import CheckConfig, LoopConfig
-from helmsman.parsers.project import (
-    MOST_FOLDERS,
-    SCRIPTS,
-    Candidate,
-    Folder,
-    Kind,
-    find_commands,
-    is_read,
-    may_contain_project,
-)
+from helmsman.parsers.project import MOST_FOLDERS, SCRIPTS, Candidate, Folder, Kind, find_commands, is_read, may_contain_project
 from helmsman.plain import clean, clean_lines
 from helmsman.records.alignment import RepositoryFacts
 from helmsman.records.checks import CheckResult

@@ -19,16 +19,7 @@ from helmsman.verify.outcomes import Names, fewer_tests, outcome_table, weigh_ch
 from helmsman.verify.verdict import NO_NEIGHBOURS, Runs, grounds, verdict
 from tasks.checks.judging import question_on
 from tasks.checks.run import CheckContext, Target, tear_down
-from tasks.checks.targets import (
-    Range,
-    StartRun,
-    change_of,
-    find_outside_links,
-    run_hidden,
-    run_on_start,
-    run_target,
-    run_trusted,
-)
+from tasks.checks.targets import Range, StartRun, change_of, find_outside_links, run_hidden, run_on_start, run_target, run_trusted
 from tasks.checks.variations import Say, probe, run_further
 from tasks.models.judge import ask_judge
 from tasks.models.sending import CallSettings

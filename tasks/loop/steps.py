@@ -37,10 +37,7 @@ from tasks.agents.claude import call_agent
 from tasks.checks.judging import adjudicate, audit, collect_claims, revert_protected
 from tasks.checks.missing import explain_failures
 from tasks.checks.run import Target, run_checks
-from tasks.checks.targets import (
-    check_context,
-    run_for_loop,
-)
+from tasks.checks.targets import check_context, run_for_loop
 from tasks.credentials import agent_credentials, judge_credentials
 from tasks.engine.step import refreshing_if, step, step_key
 from tasks.loop.oversee import oversee as observe_and_oversee

@@ -11,12 +11,7 @@ from deployments.align import align_goal
 from helmsman.config.layers import Layer
 from helmsman.errors import Cancelled, OperatorError
 from helmsman.parsers.alignment_file import render
-from helmsman.records.alignment import (
-    ALIGNMENT,
-    Alignment,
-    AlignmentQuestion,
-    AlignRequest,
-)
+from helmsman.records.alignment import ALIGNMENT, Alignment, AlignmentQuestion, AlignRequest
 from tasks.alignment.aligning import Work, attempt_id, configure_alignment, current_alignment, replace_alignment
 from tasks.alignment.run import UnansweredError, final_state
 from tasks.checks.project import LONGEST_TEXT, MOST_NAMES, gather_facts

@@ -8,14 +8,7 @@ from rich.console import Console
 
 from deployments.live import LiveView, watching_group
 from helmsman.records.base import Usage
-from helmsman.records.events import (
-    Event,
-    GateOpened,
-    StepStarted,
-    ToolCalled,
-    UsageCounted,
-    WaitStarted,
-)
+from helmsman.records.events import Event, GateOpened, StepStarted, ToolCalled, UsageCounted, WaitStarted
 from helmsman.records.gates import Gate, GateKind
 from helmsman.render.activity import LoggedEvent
 from tasks.repository.git import Repository, open_repository

@@ -9,16 +9,7 @@ import pytest
 
 from tasks.repository import cat_file
 from tasks.repository.git import GitError
-from tasks.repository.objects import (
-    FOLDER,
-    LINK,
-    close_readers,
-    entries_in,
-    entry_at,
-    read_object,
-    read_objects,
-    read_sizes,
-)
+from tasks.repository.objects import FOLDER, LINK, close_readers, entries_in, entry_at, read_object, read_objects, read_sizes
 from tests.fakes.repositories import commit, make_repository, sh
 
 pytestmark = pytest.mark.feature("E14")

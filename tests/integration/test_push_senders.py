@@ -16,15 +16,7 @@ from deployments.receiver import is_fresh, is_signed
 from helmsman.parsers.pushes import read_hook
 from tests.fakes.http_server import Call, Reply, serve_http
 from tests.fakes.processes import ROOT, eventually
-from tests.fakes.push_receiver import (
-    HOOK,
-    SECRET,
-    ServedRepository,
-    install_hook,
-    run_receiver,
-    served_repository,
-    signature_of,
-)
+from tests.fakes.push_receiver import HOOK, SECRET, ServedRepository, install_hook, run_receiver, served_repository, signature_of
 from tests.fakes.repositories import sh
 
 pytestmark = [pytest.mark.slow, pytest.mark.feature("D2"), pytest.mark.needs("curl", "openssl")]

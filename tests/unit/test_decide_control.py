@@ -22,20 +22,7 @@ from helmsman.records.control import (
 )
 from helmsman.records.decision import Alert, Outcome, Severity
 from helmsman.records.state import MOST_KILLED
-from tests.unit.builders import (
-    ASKED,
-    HOUR,
-    LIMIT_REACHED,
-    NOW,
-    SILENT,
-    call,
-    check,
-    config,
-    execution,
-    report,
-    situation,
-    state,
-)
+from tests.unit.builders import ASKED, HOUR, LIMIT_REACHED, NOW, SILENT, call, check, config, execution, report, situation, state
 
 pytestmark = pytest.mark.feature("S18")
 

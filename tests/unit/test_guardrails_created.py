@@ -26,18 +26,7 @@ from helmsman.records.agent import FailureClass
 from helmsman.records.control import Imperative
 from helmsman.records.lessons import Episode, Guardrail, Subject, TaskType
 from tests.unit.builders import NOW
-from tests.unit.guardrail_cases import (
-    LINT,
-    PROJECT,
-    TEST,
-    TYPES,
-    Counts,
-    episode,
-    failing_episodes,
-    failure,
-    forward,
-    guardrail,
-)
+from tests.unit.guardrail_cases import LINT, PROJECT, TEST, TYPES, Counts, episode, failing_episodes, failure, forward, guardrail
 from tests.unit.honest_projects import PROJECTS, orders_of
 
 pytestmark = pytest.mark.feature("L5")

@@ -16,16 +16,7 @@ from helmsman.oversee.advice import PERSONAS
 from helmsman.parsers.definitions import LARGEST, read_hat, read_sheet
 from helmsman.records.agent import AgentOutcome, Commit, ErrorVector, FailureClass
 from helmsman.records.checks import Finding, Weight
-from helmsman.records.control import (
-    Control,
-    EscalationLevel,
-    IterationSummary,
-    Ladder,
-    Learning,
-    Movement,
-    Oversight,
-    RolledBack,
-)
+from helmsman.records.control import Control, EscalationLevel, IterationSummary, Ladder, Learning, Movement, Oversight, RolledBack
 from helmsman.records.hats import Condition, Preset
 from helmsman.records.proof import JudgeMemory
 from helmsman.records.state import LoopState

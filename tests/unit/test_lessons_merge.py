@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helmsman.memory.merge import (
-    ENOUGH_USES,
-    LOWEST_SUCCESS,
-    credit,
-    learn,
-    lesson_similarity,
-    merge,
-    review,
-    text_similarity,
-)
+from helmsman.memory.merge import ENOUGH_USES, LOWEST_SUCCESS, credit, learn, lesson_similarity, merge, review, text_similarity
 from helmsman.records.agent import FailureClass
 from helmsman.records.lessons import MOST_SOURCES, Lesson, LessonKind, Observation, TaskType, Tier
 from tests.unit.builders import HOUR, NOW

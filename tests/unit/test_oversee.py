@@ -9,14 +9,7 @@ from helmsman.oversee.oversee import Observations, oversee
 from helmsman.records.advance import advance, record_of, with_consequences
 from helmsman.records.agent import Change, Execution
 from helmsman.records.checks import Finding, Leak, TestCounts, Weight
-from helmsman.records.control import (
-    EscalationLevel,
-    Ladder,
-    LevelChange,
-    Movement,
-    Oversight,
-    RolledBack,
-)
+from helmsman.records.control import EscalationLevel, Ladder, LevelChange, Movement, Oversight, RolledBack
 from helmsman.records.decision import Decision
 from helmsman.records.iteration import WorkingMemory
 from helmsman.records.state import LoopState

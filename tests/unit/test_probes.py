@@ -11,16 +11,7 @@ from hypothesis import strategies as st
 from helmsman.config import LoopConfig
 from helmsman.records.checks import Probe
 from helmsman.verify.new_tests import Mutant, mutants_of, sample_mutants, wilson_interval
-from helmsman.verify.probes import (
-    RUNNERS,
-    Runner,
-    command_of,
-    interface,
-    probe_request,
-    read_probes,
-    read_readings,
-    runner_for,
-)
+from helmsman.verify.probes import RUNNERS, Runner, command_of, interface, probe_request, read_probes, read_readings, runner_for
 
 pytestmark = pytest.mark.feature("V15")
 

@@ -8,14 +8,7 @@ from helmsman.oversee.signals import ITERATION_DETECTORS, IterationView, issues_
 from helmsman.records.agent import AgentCall, AgentOutcome, Drift, ErrorVector, FailureClass
 from helmsman.records.base import Usage
 from helmsman.records.checks import CheckReport
-from helmsman.records.control import (
-    EscalationLevel,
-    Ladder,
-    Learning,
-    Oversight,
-    Progress,
-    RolledBack,
-)
+from helmsman.records.control import EscalationLevel, Ladder, Learning, Oversight, Progress, RolledBack
 from helmsman.records.decision import Alert, Severity
 from helmsman.records.proof import Proof
 from helmsman.records.state import LoopState, Spending

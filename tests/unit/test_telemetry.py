@@ -13,26 +13,9 @@ from helmsman.records.agents import Capability
 from helmsman.records.base import Usage
 from helmsman.records.checks import Judgement, JudgementOutcome
 from helmsman.records.decision import Alert, Decision, Outcome, Severity
-from helmsman.records.events import (
-    AgentStarted,
-    CheckFinished,
-    Event,
-    StepFinished,
-    StepStarted,
-    ToolCalled,
-    ToolReturned,
-)
+from helmsman.records.events import AgentStarted, CheckFinished, Event, StepFinished, StepStarted, ToolCalled, ToolReturned
 from helmsman.render.activity import Activity, LoggedEvent, apply_event
-from helmsman.render.spans import (
-    LONGEST,
-    Point,
-    Span,
-    iteration_spans,
-    loop_span,
-    points_of,
-    span_id,
-    telemetry_names,
-)
+from helmsman.render.spans import LONGEST, Point, Span, iteration_spans, loop_span, points_of, span_id, telemetry_names
 from tests.unit import builders
 from tests.unit.builders import NOW
 from tests.unit.full_records import full_record, full_state

@@ -5,16 +5,7 @@ from typing import Any
 import pytest
 
 from helmsman.config.goals import InvariantsConfig
-from helmsman.records.checks import (
-    CheckReport,
-    CheckResult,
-    Finding,
-    Judgement,
-    JudgementOutcome,
-    TestCounts,
-    TrustedRun,
-    Weight,
-)
+from helmsman.records.checks import CheckReport, CheckResult, Finding, Judgement, JudgementOutcome, TestCounts, TrustedRun, Weight
 from helmsman.records.proof import SinceStart
 from helmsman.records.verification import EXIT_STATUS, Grounds, Reason, Verdict, Verification
 from helmsman.render.verification import MARK, table_lines, verification_markdown
