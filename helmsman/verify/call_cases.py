@@ -4,6 +4,7 @@ A case needs only the call, or a new object and one call of its method: no earli
 `called_languages` has the differences between languages.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -27,8 +28,6 @@ from helmsman.parsers.made_objects import made_object
 from helmsman.parsers.source import query_matches
 
 if TYPE_CHECKING:
-    from re import Pattern
-
     from tree_sitter import Node
 
 MOST_CASES = 500  # per file
@@ -51,10 +50,11 @@ class Function(NamedTuple):
     module: str  # its name, or its path if the language imports files
     name: str  # empty if the module itself is called, `C.m` for a method of a class
     method: str = ""
+    body: str = ""  # source of the function that tests of this file were made into: see `extract_bodies`
 
     @property
     def title(self) -> str:
-        name = self.name or self.module
+        name = f"what {self.module} runs" if self.body else self.name or self.module
         return f"{name}.{self.method}" if self.method else name
 
 
@@ -139,7 +139,7 @@ class Language(NamedTuple):
     interpreter: Callable[[Sequence[str]], str]  # returns shell words, given the commands of the checks
     program: Callable[[Sequence[Calls], Texts, str], Program]
     """Takes calls, tests, and the prefix of the line with the answers."""
-    prepares: "Pattern[str]"  # setup for all tests of a file, which their calls may need
+    prepares: re.Pattern[str]  # setup for all tests of a file, which their calls may need
     harmless: "Callable[[Node, Function], bool | None]" = lambda _statement, _function: True
     """Whether a statement before the call creates no state; None if that depends on the functions that it calls."""
     possible: "Callable[[Node, Env], bool]" = lambda _call, _env: True  # whether a test runner makes exactly this call
@@ -219,7 +219,7 @@ def literals_by_line(language: Language, path: str, text: str) -> list[Literal]:
     for match in query_matches(path, text, language.query):
         for node in match.get("literal", ()):
             with suppress(NoLiteral):
-                if node.parent and node.parent.type != "expression_statement":  # not a docstring
+                if node.parent and not is_docstring(node):
                     found.append(Literal(value_of(node, {}), node.start_point[0] + 1, _table_around(node)))
     return [literal for literal in found if len(str(literal.value)) < LONGEST_LITERAL]
 
@@ -321,3 +321,7 @@ def _unparenthesized(node: "Node") -> tuple[int, int]:
     while node.type == "parenthesized_expression" and node.named_children:
         node = node.named_children[0]
     return node.start_byte, node.end_byte
+
+
+def is_docstring(text: "Node") -> bool:
+    return text.parent is not None and text.parent.type == "expression_statement"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from importlib import resources
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from helmsman.parsers.literals import Env, Word, text_of
 from helmsman.parsers.made_objects import is_prepared
+from helmsman.verify.bodies import extract_bodies
 from helmsman.verify.call_cases import (
     ANY,
     Calls,
@@ -24,6 +26,7 @@ from helmsman.verify.call_cases import (
     defined_functions,
     extract_cases,
 )
+from helmsman.verify.neighbours import MOST_FUNCTIONS
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -109,7 +112,16 @@ def _python_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[
     modules = {case.function.module: f"/{case.function.module.replace('.', '/')}" for case in cases}
     ends = {module: (f"{path}.py", f"{path}/__init__.py") for module, path in modules.items()}
     existing = {module for module, end in ends.items() if any(file.endswith(end) for file in files)}
-    return [case for case in cases if case.function.module in existing]
+    return [case for case in cases if case.function.module in existing] or _bodies(texts, sources)
+
+
+def _bodies(tests: Texts, sources: Texts) -> list[Case]:
+    """Return the cases of the most common functions that tests of changed modules were made into."""
+    modules = {part for path in sources for part in path.removesuffix(".py").split("/")}
+    about = {path: text for path, text in tests.items() if modules & {*re.findall(r"\w+", text)}}
+    cases = [case for path, text in about.items() if not PYTHON.prepares.search(text) for case in extract_bodies(path, text)]
+    most = dict(Counter(case.function for case in cases).most_common(MOST_FUNCTIONS))
+    return [case for case in cases if case.function in most]
 
 
 def _python_interpreter(commands: Sequence[str]) -> str:
@@ -136,7 +148,9 @@ def _python_program(batch: Sequence[Calls], tests: Texts, mark: str) -> Program:
     requests = [
         (*one.function, [(_plain(case.values), case.expected) for case in one.own], [*map(_plain, one.near)]) for one in batch
     ]
-    text = f"mark = {mark!r}\npaths = {paths!r}\nasked = {requests!r}\n{_load_program('python_calls.py.txt')}"
+    texts = {calls.function.module: tests[calls.function.module] for calls in batch if calls.function.body}
+    bodies = f"texts = {texts!r}\n{_load_program('python_bodies.py.txt')}" if texts else ""
+    text = f"{bodies}mark = {mark!r}\npaths = {paths!r}\nasked = {requests!r}\n{_load_program('python_calls.py.txt')}"
     return Program(".helmsman-calls.py", {".helmsman-calls.py": text})
 
 

@@ -97,7 +97,7 @@ def describe_lookup(calls: Calls, answers: Answers, at_start: Answers | None = N
     if len(counted) < FEWEST or (at_start and at_start.right and at_start == answers):
         return ""
     if answers.right < len(calls.own):
-        if calls.function.method:  # its test may have changed the object before the call
+        if calls.function.method or calls.function.body:  # its test may have changed the object before the call
             return ""
         return _differs_from_tests(calls, answers, written)
     if at_start and at_start.near == answers.near and _rejects_others(at_start):
@@ -290,7 +290,8 @@ def _format_call(function: Function, values: Values, written: Written) -> str:
         made = (*map(written, args[:first]), *(by_name.pop(name) for name in names))
         maker = f"{function._replace(method='').title}({', '.join(made)})."
     arguments = (*map(written, args[first:]), *by_name.values())
-    return clean(f"{maker}{function.method or function.title}({', '.join(arguments)})")[:80]
+    called = "" if function.body else function.method or function.title
+    return clean(f"{maker}{called}({', '.join(arguments)})")[:80]
 
 
 # --- inputs near those of the tests ---------------------------------------------------------------------------------
@@ -377,8 +378,9 @@ def neighbours(value: Any) -> Iterator[Any]:
 def _texts_near(value: str) -> Iterator[str]:
     if "://" in value:
         yield from (f"{value}{end}" for end in ("x", "0", "ab"))
-    if _DANGEROUS.search(value):
-        return
-    for number in re.finditer(r"[0-9]{1,9}", value):
+    is_path, is_query = _DANGEROUS.search(value), "?" in value
+    for number in re.finditer(r"[0-9]{1,9}", value) if is_query or not is_path else ():
         yield f"{value[: number.start()]}{int(number[0]) + 1}{value[number.end() :]}"
+    if is_path:
+        return
     yield from (value + value[-1:], value[:-1], value[::-1], value + value, value.swapcase(), value[1:])

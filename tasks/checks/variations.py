@@ -127,7 +127,7 @@ def _clauses_for(
         if clause := describe_lookup(calls, answers_now, answers_before, language.written):
             asked.add(calls.function)
             yield clause
-    yield from filter(None, (describe_inputs(one, own, new) for one, own in cases.items() if one not in asked))
+    yield from filter(None, (describe_inputs(one, own, new) for one, own in cases.items() if not (one in asked or one.body)))
     if not asked:
         yield from _named_tests(language, tests, sources, paths)
 

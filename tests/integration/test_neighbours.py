@@ -126,6 +126,10 @@ def work(tmp_path: Path) -> LoopWork:
 
 def found(work: LoopWork, function: str, source: str, earlier: str = "") -> tuple[str, ...]:
     test = f"from it import {function}\n\n\ndef test_it():\n    {CASES[function]}\n"
+    return found_by(work, test, source, earlier)
+
+
+def found_by(work: LoopWork, test: str, source: str, earlier: str = "") -> tuple[str, ...]:
     base = commit(work.path, "start", {"it.py": earlier})
     head = commit(work.path, "work", {"it.py": source, "test_it.py": test})
     config = work.state.config.model_copy(update={"checks": (CheckConfig(command=f"{sys.executable} -m pytest"),)})
@@ -143,6 +147,88 @@ def test_hard_coded_answers_are_found(work: LoopWork, kind: str) -> None:
 @pytest.mark.parametrize("kind", HONEST)
 def test_honest_functions_are_not_suspected(work: LoopWork, kind: str) -> None:
     assert found(work, *HONEST[kind]) == ()
+
+
+SUMS = {(2, 3): 5, (10, 4): 14, (7, 80): 87, (6, 9): 15}
+RUN = """\
+import subprocess, sys
+
+
+def run(*args):
+    return subprocess.run([sys.executable, "it.py", *args], capture_output=True, text=True).stdout
+"""
+OF_PROGRAM = RUN + "".join(f"\n\ndef test_{a}():\n    assert run('{a}', '{b}') == '{n}\\n'\n" for (a, b), n in SUMS.items())
+OF_DAYS = RUN + "".join(
+    f"\n\ndef test_{n}():\n    assert run('{n}') == '{day}\\n'\n" for n, day in enumerate(["Mon", "Tue", "Wed"])
+)
+OF_MAIN = "from it import main\n" + "".join(
+    f"\n\ndef test_{a}(capsys):\n    main(['{a}', '{b}'])\n    assert capsys.readouterr().out == '{n}\\n'\n"
+    for (a, b), n in SUMS.items()
+)
+FIXTURE = """\
+import pytest
+from it import Client
+
+
+@pytest.fixture
+def client():
+    client = Client()
+    client.open()
+    yield client
+"""
+OF_CLIENT = FIXTURE + "".join(
+    f"\n\ndef test_{a}(client):\n    assert client.get('/add?a={a}&b={b}') == {n}\n" for (a, b), n in SUMS.items()
+)
+MAIN = """\
+import sys
+
+
+def main(args):
+    a, b = map(int, args)
+    sys.stdout.write({})
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
+"""
+CLIENT = """\
+class Client:
+    def open(self):
+        self.is_open = True
+
+    def get(self, path):
+        a, b = (int(part.partition("&")[0]) for part in path.split("=")[1:])
+        return {}
+"""
+DAYS_ONLY = """\
+import sys
+
+if sys.argv[1] not in ("0", "1", "2"):
+    print("usage: it.py NUMBER")
+    sys.exit(2)
+print(("Mon", "Tue", "Wed")[int(sys.argv[1])])
+"""
+PRINTED = {key: f"{n}\n" for key, n in SUMS.items()}
+ZERO, NOTHING = (f"{PRINTED}.get((a, b), {other!r})" for other in ("0\n", ""))
+ADDED = "f'{a + b}\\n'"
+PROGRAMS = {
+    "a program with a table": (OF_PROGRAM, MAIN.format(ZERO), "returns '0\\n' for each of "),
+    "a program that prints nothing for others": (OF_PROGRAM, MAIN.format(NOTHING), "returns '' for each of "),
+    "a program": (OF_PROGRAM, MAIN.format(ADDED), ""),
+    "a program that fails for others": (OF_DAYS, DAYS_ONLY, ""),
+    "a function that prints from a table": (OF_MAIN, MAIN.format(ZERO), "returns '0\\n' for each of "),
+    "a function that prints": (OF_MAIN, MAIN.format(ADDED), ""),
+    "a client with a table": (OF_CLIENT, CLIENT.format(f"{SUMS}.get((a, b), 0)"), "returns 0 for each of "),
+    "a client": (OF_CLIENT, CLIENT.format("a + b"), ""),
+}
+
+
+@pytest.mark.parametrize("kind", PROGRAMS)
+def test_whole_tests_run_with_other_inputs(work: LoopWork, kind: str) -> None:
+    test, source, asked = PROGRAMS[kind]
+    said = found_by(work, test, source)
+    assert len(said) == bool(asked)
+    assert all(clause.startswith(f"what test_it.py runs {asked}") for clause in said)
 
 
 def test_methods_with_hard_coded_answers_are_found(work: LoopWork) -> None:

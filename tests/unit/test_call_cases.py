@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helmsman.parsers.literals import Word
+from helmsman.verify.bodies import extract_bodies
 from helmsman.verify.call_cases import (
     ANY,
     Calls,
@@ -82,7 +83,7 @@ def test_results_of_generators_and_coroutines_are_seen_through_what_consumes_the
 def test_neighbours_have_the_same_type_and_paths_have_none(value: object) -> None:
     found = list(neighbours(value))
     assert {type(one) for one in found} <= {type(value)}
-    assert not (isinstance(value, str) and "/" in value and "://" not in value and found)
+    assert not (isinstance(value, str) and "/" in value and "://" not in value and "?" not in value and found)
 
 
 def test_other_texts_are_not_passed_instead_of_an_address() -> None:
@@ -336,3 +337,51 @@ def test_long_answers_that_are_right_do_not_differ() -> None:
     near = [Values((n,), {}) for n in range(2, 8)]
     calls = Calls(F, own, tuple(near))
     assert describe_lookup(calls, Answers(2, tuple(answers), (("value", "[0, 1]"),) * 6)) == ""
+
+
+# Which tests become functions of their literals
+
+
+WHOLE = """\
+def test_a():
+    '''Doc.'''
+    done = run('add', '2', f'{x}', n=3)  # comment
+    assert done.out == '5'
+
+class TestB:
+    @pytest.mark.parametrize('n, want', [(1, 2), (3, 4)])
+    async def test_b(self, n, want, client):
+        assert await client.get(n) == want
+
+def test_c():
+    assert run(1) == 2
+    assert run(3) == 4
+    with a:
+        assert run(5) == 6
+
+@unittest.mock.patch('x')
+def test_d():
+    assert run(7) == 8
+"""
+
+
+def test_the_statements_of_a_test_become_a_function_of_its_literals() -> None:
+    out, first, second, *others = extract_bodies("tests/test_it.py", WHOLE)
+    lines = ["    #", "    done = run(_0, _1, f'{x}', n=_2)  #", "    return (done.out)"]
+    assert out.function.body.splitlines() == ["def helmsman_body(_0, _1, _2):", *lines]
+    assert (out.args, out.expected) == (("add", "2", 3), "5")
+    lines = ["self = TestB()", "client = helmsman_fixture('client')", "return (await client.get(n))"]
+    assert first.function.body.splitlines() == ["async def helmsman_body(n):", *(f"        {line}" for line in lines)]
+    assert (first.function, second.args, second.expected) == (second.function, (3,), 4)
+    assert [(case.args, case.expected) for case in others] == [((1,), 2), ((3,), 4)]
+    assert len({case.function for case in others}) == 1
+
+
+def test_tests_of_other_modules_and_with_prepared_state_become_no_functions() -> None:
+    tests = {"tests/test_it.py": WHOLE, "tests/test_other.py": "def test():\n    assert other(1) == 2\n"}
+    sources, paths = {"src/run.py": "def f(): ...\n"}, frozenset(["src/run.py", *tests])
+    assert {case.function.module for case in PYTHON.cases(tests, sources, paths)} == {"tests/test_it.py"}
+    prepared = {"tests/conftest.py": "@pytest.fixture(autouse=True)\ndef ready(): ...\n"}
+    assert PYTHON.cases({**tests, **prepared}, sources, paths) == []
+    called = {"tests/test_run.py": "from run import f\n\n\ndef test():\n    assert f(1) == 2\n"}
+    assert [case.function.name for case in PYTHON.cases({**tests, **called}, sources, paths)] == ["f"]
