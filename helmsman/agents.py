@@ -31,16 +31,12 @@ def command_line(
         parts.append(_PROMPT)
     model_options = kind.model_options if model else ()
     _require_model(kind, model)
-    at = parts.index(_OPTIONS) if _OPTIONS in parts else _options_index(parts)
+    # by default at the end, but before a prompt there
+    at = parts.index(_OPTIONS) if _OPTIONS in parts else len(parts) - (parts[-1:] == [_PROMPT])
     before, after = parts[:at], [part for part in parts[at:] if part != _OPTIONS]
     line = [program, *_fill_in(before, values), *_fill_in(model_options, values), *further, *_fill_in(after, values)]
     _require_fitting_prompt(kind, line)
     return line
-
-
-def _options_index(parts: Sequence[str]) -> int:
-    """Index for options: before a prompt at the end of the line."""
-    return len(parts) - bool(parts and parts[-1] == _PROMPT)
 
 
 def _fill_in(parts: Sequence[str], values: Mapping[str, str]) -> list[str]:

@@ -81,7 +81,7 @@ class StopGate:
             except Cancelled:
                 why = "the session is ending"
             except Exception as error:  # noqa: BLE001 - neither a strange tree nor a bug of ours keeps an agent from stopping
-                why = _error_text(error)
+                why = clean(redact(str(error) or type(error).__name__))[:PROBLEM_SHOWN]
             attempt = judge_stop(results, why, time.monotonic() - started)
             return attempt, block_message(results) if attempt.blocked else ""
 
@@ -151,10 +151,6 @@ class StopGate:
 
     def _is_closed(self) -> bool:
         return self._closed.is_set() or self._stop()
-
-
-def _error_text(error: Exception) -> str:
-    return clean(redact(str(error) or type(error).__name__))[:PROBLEM_SHOWN]
 
 
 class Stops:

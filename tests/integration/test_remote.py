@@ -101,14 +101,6 @@ def test_a_remote_that_cannot_be_reached_is_the_worlds_fault(work: LoopWork, tmp
     assert caught.value.found
 
 
-@pytest.mark.feature("X1")
-def test_a_token_in_the_remotes_address_is_not_repeated(work: LoopWork) -> None:
-    sh(work.repository.top, "remote", "set-url", "origin", "http://me:ghp_secret_token@127.0.0.1:1/gone.git")
-    with pytest.raises(TransientError) as caught:
-        push_loop(work.repository, work.state)
-    assert "ghp_secret" not in f"{caught.value} {caught.value.__cause__}"
-
-
 @pytest.mark.feature("D5")
 @pytest.mark.parametrize("name", ["", "--upload-pack=touch pwned;"])
 def test_a_remote_is_no_option_of_gits(name: str) -> None:
