@@ -27,10 +27,11 @@ LONGEST_BODY = 60_000  # characters; GitHub takes 65,536
 LONGEST_TITLE = 120
 
 _ZERO_WIDTH = "\u200b"  # zero-width space, which splits a reference
-_REFERENCES = re.compile(r"@(?=[\w\\-])|#(?=\d)|(?<!\w)[Gg][Hh]\\?-(?=\d)|!(?=\d)|<(?=[!@#])")
+_REFERENCES = re.compile(r"@(?=[\w\\-])|#(?=\d)|(?<!\w)[Gg][Hh]\\?-(?=\d)|!(?=\d|\w+[>|^])|<(?=[!@#])")
 """Active text in trackers and chats: mentions, references to issues and to pull requests, tags.
 
-A backslash in front of them does not help: trackers look at the rendered text.
+A backslash in front of them does not help: trackers look at the rendered text. Prefect's Slack block makes a mention of
+`!channel>` as well.
 """
 _TITLES: Mapping[str, str] = {
     "limits": "a limit is reached",

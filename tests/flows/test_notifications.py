@@ -99,7 +99,12 @@ def test_an_end_by_an_error_is_notified_with_the_error(drive: Drive, repository:
             {"labels": {"helmsman.repository": "/srv/shop"}},
             "asks a person/srv/shop: Go on?\nAnswer by Resume in ",
         ),
-        ("Failed", "@all", {"parameters": {"request": {"repository": "/gone"}}}, "has failed/gone: @\u200ball\nSee "),
+        (
+            "Failed",
+            "@all <!channel>",
+            {"parameters": {"request": {"repository": "/gone"}}},
+            "has failed/gone: @\u200ball <!\u200bchannel>\nSee ",
+        ),
         ("Failed", "No.", {"parameters": {"push": {"repository": "acme/site"}}}, "has failedacme/site: No.\nSee "),
     ],
 )
