@@ -97,7 +97,7 @@ KNOW_PREFECT = (
     "tasks.loop.steps",
     "tasks.loop.sweep",
     "tasks.observers.artifacts",
-    "tasks.trackers.thread",
+    "tasks.trackers.notify",
     "tasks.triggers.push_runs",
 )
 """The only modules that import Prefect."""

@@ -135,7 +135,7 @@ def test_a_name_that_is_not_filled_in_is_an_error() -> None:
 
 def test_every_template_is_used() -> None:
     known = {path.name.removesuffix(".md.j2") for path in (ROOT / "helmsman" / "prompts").glob("*.j2")}
-    code = "".join(path.read_text("utf-8") for path in (ROOT / "helmsman").rglob("*.py"))
+    code = "".join(path.read_text("utf-8") for top in ("helmsman", "deployments") for path in (ROOT / top).rglob("*.py"))
     used = set(re.findall(r'render\(\s*"(\w+)"', code))
     templates = "".join(path.read_text("utf-8") for path in (ROOT / "helmsman" / "prompts").glob("*.j2"))
     included = set(re.findall(r'include "(\w+)\.md\.j2"', templates))
