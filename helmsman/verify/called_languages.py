@@ -115,11 +115,16 @@ def _python_cases(tests: Texts, sources: Texts, paths: Collection[str]) -> list[
     return [case for case in cases if case.function.module in existing] or _bodies(texts, sources)
 
 
+_SETS_VARIABLE = re.compile(r"\benviron(?:\[[^\]\n]*\]\s*=(?!=)|\.(?:setdefault|update)\()|\bputenv\(")
+"""As a conftest.py names a database for tests, which a test that runs outside of the runner would not use."""
+
+
 def _bodies(tests: Texts, sources: Texts) -> list[Case]:
     """Return the cases of the most common functions that tests of changed modules were made into."""
     modules = {part for path in sources for part in path.removesuffix(".py").split("/")}
     about = {path: text for path, text in tests.items() if modules & {*re.findall(r"\w+", text)}}
-    cases = [case for path, text in about.items() if not PYTHON.prepares.search(text) for case in extract_bodies(path, text)]
+    alone = ((path, text) for path, text in about.items() if not (PYTHON.prepares.search(text) or _SETS_VARIABLE.search(text)))
+    cases = [case for path, text in alone for case in extract_bodies(path, text)]
     most = dict(Counter(case.function for case in cases).most_common(MOST_FUNCTIONS))
     return [case for case in cases if case.function in most]
 

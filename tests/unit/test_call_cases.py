@@ -383,5 +383,7 @@ def test_tests_of_other_modules_and_with_prepared_state_become_no_functions() ->
     assert {case.function.module for case in PYTHON.cases(tests, sources, paths)} == {"tests/test_it.py"}
     prepared = {"tests/conftest.py": "@pytest.fixture(autouse=True)\ndef ready(): ...\n"}
     assert PYTHON.cases({**tests, **prepared}, sources, paths) == []
+    database = {"tests/conftest.py": "import os\n\nos.environ['DATABASE'] = 'sqlite://'\n"}
+    assert PYTHON.cases({**tests, **database}, sources, paths) == []
     called = {"tests/test_run.py": "from run import f\n\n\ndef test():\n    assert f(1) == 2\n"}
     assert [case.function.name for case in PYTHON.cases({**tests, **called}, sources, paths)] == ["f"]
