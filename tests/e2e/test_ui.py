@@ -1,6 +1,6 @@
 """A person at the Prefect UI, in a real browser: asked by a form, stopping a loop, reading how it stands."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ from tasks.repository.git import open_repository
 from tasks.repository.state_ref import list_loops, loop_names
 from tasks.system.process import TAG
 from tests.fakes.browser import browser_page
-from tests.fakes.http_server import run_webhook
+from tests.fakes.http_server import Webhook, run_webhook
 from tests.fakes.loop_bench import Bench
 from tests.fakes.processes import eventually, processes, wait_for_end
 from tests.fakes.team_engine import PATIENCE, TWO_SESSIONS, Team
@@ -141,23 +141,28 @@ def test_a_cancel_in_the_ui_ends_the_agent_and_a_retry_resumes_the_loop(page: Pa
     assert bench.state.outcome is Outcome.COMPLETED
 
 
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    with run_webhook() as server:
+        yield server
+
+
 WRONG_VALUE = "limits.iterations must be a whole number, not 'many'"
 
 
 @pytest.mark.slow
 @pytest.mark.feature("H1", "H2", "D1")
 def test_a_loop_under_a_worker_asks_refuses_a_wrong_answer_with_the_reason_and_stops_by_choice(
-    page: Page, team: Team, tmp_path: Path
+    page: Page, team: Team, webhook: Webhook, tmp_path: Path
 ) -> None:
     bench = team.bench(tmp_path / "wrong-value")
-    with run_webhook() as webhook:
-        team.notify(webhook.url)
-        tracker = {"notify": ["custom-webhook/questions"]}
-        run = team.start(bench, "an answer", "test -e answer", gates={"plan": True}, tracker=tracker)
-        assert team.is_asleep(run), team.states(run)
-        asked = bench.state.gate
-        assert asked is not None
-        assert team.eventually(lambda: bool(webhook.received)), team.states(run)
+    team.notify(webhook.url)
+    tracker = {"notify": ["custom-webhook/questions"]}
+    run = team.start(bench, "an answer", "test -e answer", gates={"plan": True}, tracker=tracker)
+    assert team.is_asleep(run), team.states(run)
+    asked = bench.state.gate
+    assert asked is not None
+    assert team.eventually(lambda: bool(webhook.received)), team.states(run)
     [told] = webhook.received  # not by the loop as well, which would come first
     assert told["subject"] == f"Helmsman: {LOOP} asks a person"
     assert told["body"] == f"{bench.repository}: {asked.question}\nAnswer by Resume in the menu of the run's page."
