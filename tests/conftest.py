@@ -14,7 +14,7 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadGroupScheduling
 
 from tasks.system import secrets
-from tests.fakes.prefect_database import share_database
+from tests.fakes.prefect_database import copy_database, share_database
 from tests.fakes.prefect_server import PrefectServer
 from tests.fakes.requirements import count_skips, need, needs_of
 from tests.fakes.warm_process import end_fork_server
@@ -142,3 +142,27 @@ def start_order(nodeid: str, *, in_group: bool = False) -> int:
     folder = nodeid.split("/")[1]
     place = SLOW_FOLDERS.index(folder) if folder in SLOW_FOLDERS else len(SLOW_FOLDERS)
     return 0 if in_group or folder == "flows" else 1 + place
+
+
+@pytest.fixture(scope="session")
+def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Generator[str]:
+    """One embedded engine for all tests of this process: it starts slowly, and Prefect would use the first of two."""
+    from tasks.engine.embedded import engine
+
+    home = tmp_path_factory.mktemp("engine")
+    copy_database(home / "prefect")
+    before = dict(os.environ)
+    os.environ |= {"PREFECT_HOME": str(home / "prefect"), "HELMSMAN_HOME": str(home / "state")}
+    os.environ.pop("PREFECT_API_URL", None)
+    with engine() as engine_is_up:
+        url = engine_is_up()
+        from prefect.context import refresh_global_settings_context
+
+        from tasks.engine.runs import flush, without_heartbeats
+
+        refresh_global_settings_context()  # Prefect may have been imported, and its settings read, before
+        with without_heartbeats():
+            yield url
+        flush()
+    os.environ.clear()
+    os.environ.update(before)

@@ -1,7 +1,6 @@
-"""One embedded engine for all flow tests of a session: it takes ten seconds and more to come up."""
+"""Loops that run in this process, on the embedded engine of the session."""
 
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,33 +9,10 @@ import pytest
 
 from helmsman.records.request import LoopRequest
 from helmsman.records.state import LoopState
-from tasks.engine.embedded import engine
 from tasks.repository.git import open_repository
 from tasks.repository.state_ref import read_state
-from tests.fakes.prefect_database import copy_database
 from tests.fakes.repositories import make_repository
 from tests.fakes.scripted_agent import Call, scripted_agent
-
-
-@pytest.fixture(scope="session")
-def engine_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    home = tmp_path_factory.mktemp("engine")
-    copy_database(home / "prefect")
-    before = dict(os.environ)
-    os.environ |= {"PREFECT_HOME": str(home / "prefect"), "HELMSMAN_HOME": str(home / "state")}
-    os.environ.pop("PREFECT_API_URL", None)
-    with engine() as engine_is_up:
-        url = engine_is_up()
-        from prefect.context import refresh_global_settings_context
-
-        from tasks.engine.runs import flush, without_heartbeats
-
-        refresh_global_settings_context()  # Prefect may have been imported, and its settings read, before
-        with without_heartbeats():
-            yield url
-        flush()
-    os.environ.clear()
-    os.environ.update(before)
 
 
 @dataclass(frozen=True)

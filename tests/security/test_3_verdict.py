@@ -27,7 +27,7 @@ from tests.fakes.scripted_agent import PROMISE, says
 from tests.flows import conftest as flows
 from tests.flows.conftest import Drive
 
-drive, engine_url = flows.drive, flows.engine_url
+drive = flows.drive
 pytestmark = pytest.mark.feature("V18")
 
 PYTHON = shlex.quote(os.path.realpath(sys.executable))

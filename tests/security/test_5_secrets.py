@@ -31,9 +31,9 @@ from tests.fakes.judge_api import JudgeApi
 from tests.fakes.judge_questions import answer, criterion, judge_turn
 from tests.fakes.planted_secrets import KINDS, as_text, files, find_leaks, objects, plant_secrets
 from tests.fakes.scripted_agent import PROMISE, Call, message_events, prompt_of, result, says, scripted_agent
-from tests.flows.conftest import engine_url, repository
+from tests.flows.conftest import repository
 
-__all__ = ["engine_url", "repository"]
+__all__ = ["repository"]
 pytestmark = pytest.mark.feature("X1")
 
 SOLVE = "echo 42 > answer; git add answer; git commit -qm Answer"

@@ -18,7 +18,7 @@ from tests.fakes.scripted_agent import PROMISE, says
 from tests.flows import conftest as flows
 from tests.flows.conftest import Drive
 
-drive, repository, engine_url = flows.drive, flows.repository, flows.engine_url
+drive, repository = flows.drive, flows.repository
 pytestmark = pytest.mark.feature("V16")
 
 UNITTEST = f"{sys.executable} -m unittest -v"

@@ -25,7 +25,7 @@ from tests.flows.conftest import Drive
 from tests.flows.test_gates import put, resume
 from tests.flows.test_loop import SOLVE
 
-drive, engine_url, repository = flows.drive, flows.engine_url, flows.repository
+drive, repository = flows.drive, flows.repository
 pytestmark = pytest.mark.feature("V18")
 
 HOOK = 'f="$(git rev-parse --git-common-dir)/hooks/post-merge"; mkdir -p "${f%/*}"; echo exit > "$f"; chmod +x "$f"'
