@@ -191,6 +191,7 @@ def test_a_check_that_needs_the_tests_that_the_goal_asks_for_is_a_question(
     assert weigh(check(passed=False), "pytest", goal=goal) == (blocked, asked)
 
 
+@pytest.mark.feature("V13")
 @pytest.mark.parametrize(
     ("tail", "failed", "asked"),
     [
